@@ -57,7 +57,9 @@ def _command(
     tier: Tier = "needed",
     mnemonic: str = "",
 ) -> Form:
-    return form(key, length, match, fields, *(syntax or (key,)), kind="command", tier=tier, mnemonic=mnemonic)
+    """Without fields the key is the text."""
+    text = syntax if fields or syntax else (key,)
+    return form(key, length, match, fields, *text, kind="command", tier=tier, mnemonic=mnemonic)
 
 
 def _typed_start(op: TileOperation) -> Form:
@@ -293,31 +295,10 @@ def _system() -> Iterator[Form]:
     dst, left, right = bits("RegDst", 23, 5), bits("SrcL", 31, 5), bits("SrcR", 36, 5)
     e, r, s, h, i = bits("e", 41, 1), bits("r", 42, 1), bits("s", 43, 1), bits("h", 43, 1), bits("i", 44, 1)
     pop = (bits("RegDst0", 23, 5), bits("RegDst1", 11, 5), left, e, r)
-    yield _command(
-        "HL.QPOP",
-        6,
-        0x0000_207D_000E,
-        pop,
-        "HL.QPOP{e+r:e_r} {SrcL:source}, ->{RegDst0:destination}, {RegDst1:destination}",
-        tier="later",
-    )
-    yield _command(
-        "HL.QPUSH",
-        6,
-        0x0000_107D_000E,
-        (dst, left, right, e, h, r),
-        "HL.QPUSH{h+e+r:h_e_r} {SrcL:source}, {SrcR:source}, ->{RegDst:destination}",
-        tier="later",
-    )
-    yield _command(
-        "HL.QMT",
-        6,
-        0x0000_007D_000E,
-        (dst, left, right, e, i, r, s),
-        "HL.QMT{i+e+s+r:i_e_s_r} {SrcL:source}, ->{RegDst:destination}",
-        "HL.QMT{i+e+s+r:i_e_s_r} {SrcL:source}, {SrcR:source}, ->{RegDst:destination}",
-        tier="later",
-    )
+    # The queue commands have no text here, they are shown as raw data.
+    yield _command("HL.QPOP", 6, 0x0000_207D_000E, pop, tier="later")
+    yield _command("HL.QPUSH", 6, 0x0000_107D_000E, (dst, left, right, e, h, r), tier="later")
+    yield _command("HL.QMT", 6, 0x0000_007D_000E, (dst, left, right, e, i, r, s), tier="later")
 
 
 COMMANDS: tuple[Form, ...] = (
