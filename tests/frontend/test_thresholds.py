@@ -130,7 +130,7 @@ def as_type(source: str, number: float) -> Any:
     try:
         with np.errstate(all="ignore"):
             return numpy_dtype(source).type(number)
-    except OverflowError:
+    except (OverflowError, TypeError):
         return None
 
 
