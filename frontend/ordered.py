@@ -41,8 +41,8 @@ def matmul(a: Array, b: Array, c: Array | None = None, *, accumulator: npt.DType
         acc[...] = c
     if acc_type.kind == "f":
         return _accumulate(acc, a.astype(np.float32), b.astype(np.float32))
-    wrapped = acc.view(np.uint32) + _unsigned(a) @ _unsigned(b)
-    return wrapped.view(acc_type)
+    acc.view(np.uint32)[...] += _unsigned(a) @ _unsigned(b)
+    return acc
 
 
 @np.errstate(all="ignore")
