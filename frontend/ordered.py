@@ -36,7 +36,7 @@ def matmul(a: Array, b: Array, c: Array | None = None, *, accumulator: npt.DType
     if c is not None and c.dtype != acc_type:
         raise TypeError(f"c is {c.dtype}, the accumulator {acc_type}")
 
-    acc = np.zeros((a.shape[0], b.shape[1]), acc_type)
+    acc: Array = np.zeros((a.shape[0], b.shape[1]), acc_type)
     if c is not None:
         acc[...] = c
     if acc_type.kind == "f":
