@@ -1,0 +1,364 @@
+"""``nd``: whole tensors, as the kernel's author wrote them.
+
+Values are builtin tensors; launch arguments are memrefs with strides. An ``i1`` tensor is a mask (the result of
+a comparison) or a numpy bool array. No tile and no machine appears here: epilogues are fused and hazards
+removed on this level.
+"""
+
+from __future__ import annotations
+
+from typing import ClassVar, cast
+
+from xdsl.dialects.builtin import (
+    AnyTensorTypeConstr,
+    MemRefType,
+    TensorType,
+    UnitAttr,
+    i1,
+)
+from xdsl.ir import Attribute, Dialect, SSAValue
+from xdsl.irdl import (
+    AnyAttr,
+    IRDLOperation,
+    VarConstraint,
+    base,
+    irdl_op_definition,
+    operand_def,
+    opt_operand_def,
+    opt_prop_def,
+    prop_def,
+    result_def,
+    traits_def,
+)
+from xdsl.traits import MemoryReadEffect, MemoryWriteEffect, Pure
+from xdsl.utils.exceptions import VerifyException
+
+from ptoc.dialects.attributes import (
+    BitsAttr,
+    Predicate,
+    PredicateAttr,
+    dtype_of,
+    verify_array_type,
+)
+from ptoc.isa import dtypes
+from ptoc.isa.dtypes import DType
+from ptoc.isa.postprocess import plain_conversion
+
+
+def _element(value: SSAValue) -> Attribute:
+    return cast(TensorType, value.type).element_type
+
+
+def _shape(value: SSAValue) -> tuple[int, ...]:
+    return cast("TensorType | MemRefType", value.type).get_shape()
+
+
+def _verify_mask(value: SSAValue) -> None:
+    if _element(value) != i1:
+        raise VerifyException(f"a mask is a tensor of i1, not {value.type}")
+
+
+@irdl_op_definition
+class LoadOp(IRDLOperation):
+    """The contents of an array at this point of the program."""
+
+    name = "nd.load"
+    source = operand_def(MemRefType)
+    result = result_def(AnyTensorTypeConstr)
+    assembly_format = "$source attr-dict `:` type($source) `->` type($result)"
+    traits = traits_def(MemoryReadEffect())
+
+    def __init__(self, source: SSAValue) -> None:
+        type_ = cast(MemRefType, source.type)
+        super().__init__(operands=[source], result_types=[TensorType(type_.element_type, type_.get_shape())])
+
+    def verify_(self) -> None:
+        verify_array_type(self.source.type)
+        if _shape(self.result) != _shape(self.source) or _element(self.result) != _element(self.source):
+            raise VerifyException("the loaded tensor has the shape and element type of the array")
+
+
+@irdl_op_definition
+class StoreOp(IRDLOperation):
+    """Write a whole tensor to an array; a mask becomes bytes 0 and 1."""
+
+    name = "nd.store"
+    value = operand_def(AnyTensorTypeConstr)
+    dest = operand_def(MemRefType)
+    assembly_format = "$value `,` $dest attr-dict `:` type($value) `->` type($dest)"
+    traits = traits_def(MemoryWriteEffect())
+
+    def __init__(self, value: SSAValue, dest: SSAValue) -> None:
+        super().__init__(operands=[value, dest])
+
+    def verify_(self) -> None:
+        verify_array_type(self.dest.type)
+        if _shape(self.value) != _shape(self.dest) or _element(self.value) != _element(self.dest):
+            raise VerifyException("the stored tensor has the shape and element type of the array")
+
+
+@irdl_op_definition
+class SplatOp(IRDLOperation):
+    """One element, given by its bits, everywhere."""
+
+    name = "nd.splat"
+    bits = prop_def(BitsAttr)
+    result = result_def(AnyTensorTypeConstr)
+    assembly_format = "$bits attr-dict `:` type($result)"
+    traits = traits_def(Pure())
+
+    def __init__(self, bits: int, type_: TensorType) -> None:
+        super().__init__(properties={"bits": BitsAttr(bits)}, result_types=[type_])
+
+    def verify_(self) -> None:
+        element = _element(self.result)
+        width = 1 if element == i1 else dtype_of(element).bits
+        if self.bits.data >> width:
+            raise VerifyException(f"{self.bits.data:#x} does not fit the {width} bits of {element}")
+
+
+@irdl_op_definition
+class BroadcastOp(IRDLOperation):
+    """Repeat a tensor of one row, numpy's rule for (N,) or (1, N) against (M, N)."""
+
+    name = "nd.broadcast"
+    source = operand_def(AnyTensorTypeConstr)
+    result = result_def(AnyTensorTypeConstr)
+    assembly_format = "$source attr-dict `:` type($source) `->` type($result)"
+    traits = traits_def(Pure())
+
+    def __init__(self, source: SSAValue, shape: tuple[int, ...]) -> None:
+        super().__init__(operands=[source], result_types=[TensorType(_element(source), shape)])
+
+    def verify_(self) -> None:
+        shape, result = _shape(self.source), _shape(self.result)
+        if shape[-1] != result[-1] or shape[:-1] not in ((), (1,)) or _element(self.source) != _element(self.result):
+            raise VerifyException(f"{self.source.type} does not repeat row by row to {self.result.type}")
+
+
+@irdl_op_definition
+class CompareOp(IRDLOperation):
+    """Compare two tensors of one type element by element: a mask."""
+
+    T: ClassVar = VarConstraint("T", AnyTensorTypeConstr)
+
+    name = "nd.compare"
+    predicate = prop_def(PredicateAttr)
+    lhs = operand_def(T)
+    rhs = operand_def(T)
+    result = result_def(AnyTensorTypeConstr)
+    assembly_format = "$predicate $lhs `,` $rhs attr-dict `:` type($lhs) `->` type($result)"
+    traits = traits_def(Pure())
+
+    def __init__(self, predicate: Predicate, lhs: SSAValue, rhs: SSAValue) -> None:
+        super().__init__(
+            operands=[lhs, rhs],
+            properties={"predicate": PredicateAttr(predicate)},
+            result_types=[TensorType(i1, _shape(lhs))],
+        )
+
+    def verify_(self) -> None:
+        _verify_mask(self.result)
+        if _shape(self.result) != _shape(self.lhs):
+            raise VerifyException("the mask has the shape of what is compared")
+        if dtype_of(_element(self.lhs)) not in dtypes.COMPARE_TYPES:
+            raise VerifyException(f"TCMP does not compare {_element(self.lhs)}")
+
+
+@irdl_op_definition
+class WhereOp(IRDLOperation):
+    """``numpy.where``: elements of the first branch where the mask is true, of the second elsewhere."""
+
+    T: ClassVar = VarConstraint("T", AnyTensorTypeConstr)
+
+    name = "nd.where"
+    mask = operand_def(AnyTensorTypeConstr)
+    on_true = operand_def(T)
+    on_false = operand_def(T)
+    result = result_def(T)
+    assembly_format = "$mask `,` $on_true `,` $on_false attr-dict `:` type($mask) `,` type($result)"
+    traits = traits_def(Pure())
+
+    def __init__(self, mask: SSAValue, on_true: SSAValue, on_false: SSAValue) -> None:
+        super().__init__(operands=[mask, on_true, on_false], result_types=[on_true.type])
+
+    def verify_(self) -> None:
+        _verify_mask(self.mask)
+        if _shape(self.mask) != _shape(self.result):
+            raise VerifyException("the mask has the shape of the branches")
+
+
+@irdl_op_definition
+class MaskedStoreOp(IRDLOperation):
+    """``dest[mask] = value[mask]``: write the elements under the mask, leave the others."""
+
+    name = "nd.masked_store"
+    mask = operand_def(AnyTensorTypeConstr)
+    value = operand_def(AnyTensorTypeConstr)
+    dest = operand_def(MemRefType)
+    assembly_format = "$mask `,` $value `,` $dest attr-dict `:` type($mask) `,` type($value) `->` type($dest)"
+    traits = traits_def(MemoryWriteEffect())
+
+    def __init__(self, mask: SSAValue, value: SSAValue, dest: SSAValue) -> None:
+        super().__init__(operands=[mask, value, dest])
+
+    def verify_(self) -> None:
+        verify_array_type(self.dest.type)
+        _verify_mask(self.mask)
+        if not _shape(self.mask) == _shape(self.value) == _shape(self.dest):
+            raise VerifyException("mask, value and destination have one shape")
+        if _element(self.value) != _element(self.dest):
+            raise VerifyException("value and destination have one element type")
+
+
+@irdl_op_definition
+class ScatterOp(IRDLOperation):
+    """Store ``value`` under ``mask`` at byte displacements from the first element of ``dest``."""
+
+    name = "nd.scatter"
+    mask = operand_def(AnyTensorTypeConstr)
+    displacements = operand_def(AnyTensorTypeConstr)
+    value = operand_def(AnyTensorTypeConstr)
+    dest = operand_def(MemRefType)
+    assembly_format = (
+        "$value `,` $dest `at` $displacements `where` $mask attr-dict "
+        "`:` type($value) `->` type($dest) `,` type($displacements) `,` type($mask)"
+    )
+    traits = traits_def(MemoryWriteEffect())
+
+    def __init__(self, mask: SSAValue, displacements: SSAValue, value: SSAValue, dest: SSAValue) -> None:
+        super().__init__(operands=[mask, displacements, value, dest])
+
+    def verify_(self) -> None:
+        verify_array_type(self.dest.type)
+        _verify_mask(self.mask)
+        if not _shape(self.mask) == _shape(self.displacements) == _shape(self.value):
+            raise VerifyException("mask, displacements and value have one shape")
+        if _element(self.value) != _element(self.dest):
+            raise VerifyException("value and destination have one element type")
+        if dtype_of(_element(self.displacements)) not in dtypes.SCATTER_INDEX_TYPES:
+            raise VerifyException("displacements are 32- or 64-bit integers")
+
+
+def accumulates_into(accumulator: DType, stored: DType) -> bool:
+    """Whether arrays of ``stored`` hold the accumulator: integer sums are modulo 2^32, with or without a sign."""
+    return stored == accumulator or (not stored.is_float and stored.bits == accumulator.bits and not accumulator.is_float)
+
+
+@irdl_op_definition
+class MatmulAccOp(IRDLOperation):
+    """``acc + a @ b`` in the accumulator type, K ascending, then optionally ReLU and one conversion.
+
+    Without ``acc`` the sum starts from +0. The result's element type is the accumulator's or one that
+    B.FPATR converts to without parameters.
+    """
+
+    name = "nd.matmul_acc"
+    a = operand_def(AnyTensorTypeConstr)
+    b = operand_def(AnyTensorTypeConstr)
+    acc = opt_operand_def(AnyTensorTypeConstr)
+    relu = opt_prop_def(UnitAttr)
+    result = result_def(AnyTensorTypeConstr)
+    assembly_format = (
+        "$a `,` $b (`acc` $acc^ `:` type($acc))? (`relu` $relu^)? attr-dict "
+        "`:` type($a) `,` type($b) `->` type($result)"
+    )
+    traits = traits_def(Pure())
+
+    def __init__(
+        self, a: SSAValue, b: SSAValue, acc: SSAValue | None, result: TensorType, *, relu: bool = False
+    ) -> None:
+        super().__init__(
+            operands=[a, b, acc],
+            properties={"relu": UnitAttr()} if relu else {},
+            result_types=[result],
+        )
+
+    def verify_(self) -> None:
+        (m, k), (k2, n) = (s if len(s) == 2 else (0, 0) for s in (_shape(self.a), _shape(self.b)))
+        if not m or k != k2 or _shape(self.result) != (m, n):
+            raise VerifyException(f"{self.a.type} times {self.b.type} is not {self.result.type}")
+        a, b, d = (dtype_of(_element(v)) for v in (self.a, self.b, self.result))
+        accumulator = dtypes.accumulator(a, b)
+        if accumulator is None:
+            raise VerifyException(f"{a} by {b} is no matmul pair: both are floating, signed or unsigned")
+        if self.acc is not None and not (
+            accumulates_into(accumulator, dtype_of(_element(self.acc))) and _shape(self.acc) == (m, n)
+        ):
+            raise VerifyException(f"the accumulator is {m}x{n} of {accumulator}, not {self.acc.type}")
+        if not accumulates_into(accumulator, d) and plain_conversion(accumulator, d) is None:
+            raise VerifyException(f"B.FPATR has no parameterless conversion from {accumulator} to {d}")
+
+
+@irdl_op_definition
+class AddOp(IRDLOperation):
+    """Element-wise sum; it survives only as the accumulator of a matmul."""
+
+    T: ClassVar = VarConstraint("T", AnyTensorTypeConstr)
+
+    name = "nd.add"
+    lhs = operand_def(T)
+    rhs = operand_def(T)
+    result = result_def(T)
+    assembly_format = "$lhs `,` $rhs attr-dict `:` type($result)"
+    traits = traits_def(Pure())
+
+    def __init__(self, lhs: SSAValue, rhs: SSAValue) -> None:
+        super().__init__(operands=[lhs, rhs], result_types=[lhs.type])
+
+
+@irdl_op_definition
+class ReluOp(IRDLOperation):
+    """``maximum(x, 0)`` as B.FPATR does it: a NaN stays, −0 becomes +0."""
+
+    T: ClassVar = VarConstraint("T", AnyTensorTypeConstr)
+
+    name = "nd.relu"
+    source = operand_def(T)
+    result = result_def(T)
+    assembly_format = "$source attr-dict `:` type($result)"
+    traits = traits_def(Pure())
+
+    def __init__(self, source: SSAValue) -> None:
+        super().__init__(operands=[source], result_types=[source.type])
+
+
+@irdl_op_definition
+class CastOp(IRDLOperation):
+    """``astype``: a value conversion, to nearest even where it rounds."""
+
+    name = "nd.cast"
+    source = operand_def(AnyTensorTypeConstr)
+    result = result_def(AnyTensorTypeConstr)
+    assembly_format = "$source attr-dict `:` type($source) `->` type($result)"
+    traits = traits_def(Pure())
+
+    def __init__(self, source: SSAValue, element: Attribute) -> None:
+        super().__init__(operands=[source], result_types=[TensorType(element, _shape(source))])
+
+    def verify_(self) -> None:
+        if _shape(self.source) != _shape(self.result):
+            raise VerifyException("a cast keeps the shape")
+
+
+__all__ = [name for name in dir() if name.endswith("Op")]
+
+ND = Dialect(
+    "nd",
+    [
+        LoadOp,
+        StoreOp,
+        SplatOp,
+        BroadcastOp,
+        CompareOp,
+        WhereOp,
+        MaskedStoreOp,
+        ScatterOp,
+        MatmulAccOp,
+        AddOp,
+        ReluOp,
+        CastOp,
+    ],
+    [PredicateAttr, BitsAttr],
+)
+"""The dialect, for an xDSL context."""

@@ -1,0 +1,634 @@
+"""``tile``: SSA tiles inside ``scf`` loops with ``arith`` address arithmetic.
+
+Tile sizes, CUBE layouts, strides, valid dimensions and the PEs that take part are decided and visible here.
+Arrays stay memrefs: a load or store names its array and a byte offset into it, so the array an access belongs
+to is never lost. Index values are per PE where they depend on ``tile.pe_id``; dimensions never do.
+
+Ring allocation fills in ``into`` (the hand that receives a result) and ``slots`` (the relative names of the tile
+operands, in operand order); before it both are absent.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from enum import StrEnum
+from typing import cast
+
+from xdsl.dialects.builtin import (
+    ArrayAttr,
+    FlatSymbolRefAttrConstr,
+    IndexType,
+    IntAttr,
+    IntegerAttr,
+    MemRefType,
+    StringAttr,
+    SymbolNameConstraint,
+    SymbolRefAttr,
+    UnitAttr,
+    i64,
+)
+from xdsl.dialects.utils import EnumAttribute
+from xdsl.ir import (
+    Attribute,
+    Dialect,
+    Operation,
+    ParametrizedAttribute,
+    SpacedOpaqueSyntaxAttribute,
+    SSAValue,
+    TypeAttribute,
+)
+from xdsl.irdl import (
+    IRDLOperation,
+    base,
+    irdl_attr_definition,
+    irdl_op_definition,
+    operand_def,
+    opt_operand_def,
+    opt_prop_def,
+    prop_def,
+    result_def,
+    traits_def,
+)
+from xdsl.parser import AttrParser
+from xdsl.printer import Printer
+from xdsl.traits import MemoryReadEffect, MemoryWriteEffect, Pure, SymbolOpInterface
+from xdsl.utils.exceptions import VerifyException
+
+from ptoc.dialects.attributes import Predicate, PredicateAttr, dtype_of, element_type
+from ptoc.isa import dtypes, layouts
+from ptoc.isa.dtypes import DType
+from ptoc.isa.postprocess import plain_conversion
+from ptoc.isa.registers import (
+    GENERATIONS,
+    HANDS,
+    MAX_COLUMNS,
+    MAX_DIMENSION,
+    MAX_LOCAL_SIZE_CODE,
+    PE_MODE,
+    prefix_mask,
+    size_bytes,
+    size_code,
+)
+
+
+class TileLayout(StrEnum):
+    """Layouts of tile values; the spelling of ``ptoc.isa.layouts`` in lower case."""
+
+    NORM = "norm"
+    CUBE_M16 = "cube_m16"
+    CUBE_M32 = "cube_m32"
+    CUBE_N8 = "cube_n8"
+
+    @property
+    def isa_name(self) -> str:
+        return self.value.upper()
+
+
+@irdl_attr_definition
+class LayoutAttr(EnumAttribute[TileLayout], SpacedOpaqueSyntaxAttribute):
+    name = "tile.layout"
+
+
+class Hand(StrEnum):
+    """The four Local name spaces."""
+
+    T = "T"
+    U = "U"
+    M = "M"
+    N = "N"
+
+
+@irdl_attr_definition
+class HandAttr(EnumAttribute[Hand], SpacedOpaqueSyntaxAttribute):
+    name = "tile.hand"
+
+    @property
+    def number(self) -> int:
+        return HANDS.index(self.data.value)
+
+
+@irdl_attr_definition
+class SlotAttr(ParametrizedAttribute):
+    """A relative tile name: ``#tile.slot<T 3>`` is T#3, the third newest generation of hand T."""
+
+    name = "tile.slot"
+    hand: StringAttr
+    distance: IntAttr
+
+    @classmethod
+    def get(cls, hand: int, distance: int) -> SlotAttr:
+        return cls(StringAttr(HANDS[hand]), IntAttr(distance))
+
+    @property
+    def number(self) -> int:
+        return HANDS.index(self.hand.data)
+
+    @classmethod
+    def parse_parameters(cls, parser: AttrParser) -> Sequence[Attribute]:
+        with parser.in_angle_brackets():
+            hand = parser.parse_identifier()
+            return (StringAttr(hand), IntAttr(parser.parse_integer(allow_negative=False)))
+
+    def print_parameters(self, printer: Printer) -> None:
+        with printer.in_angle_brackets():
+            printer.print_string(f"{self.hand.data} {self.distance.data}")
+
+    def verify(self) -> None:
+        if self.hand.data not in HANDS or not 1 <= self.distance.data <= GENERATIONS:
+            raise VerifyException(f"no tile is named {self.hand.data}#{self.distance.data}")
+
+
+def _verify_capacity(nbytes: int, what: str) -> None:
+    if size_code(nbytes) > MAX_LOCAL_SIZE_CODE:
+        raise VerifyException(f"{what} needs {nbytes} bytes, more than a Local tile holds")
+
+
+@irdl_attr_definition
+class TileType(ParametrizedAttribute, TypeAttribute):
+    """A numeric tile: NORM with its physical rows and columns, CUBE with its largest valid shape."""
+
+    name = "tile.tile"
+    rows: IntAttr
+    cols: IntAttr
+    element: Attribute
+    layout: LayoutAttr
+
+    @classmethod
+    def get(cls, rows: int, cols: int, element: Attribute | DType, layout: TileLayout) -> TileType:
+        if isinstance(element, DType):
+            element = element_type(element)
+        return cls(IntAttr(rows), IntAttr(cols), element, LayoutAttr(layout))
+
+    @property
+    def dtype(self) -> DType:
+        return dtype_of(self.element)
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        return self.rows.data, self.cols.data
+
+    @property
+    def size_code(self) -> int:
+        """SizeCode of the smallest allocation that holds the tile."""
+        return size_code(self._storage_bytes())
+
+    @property
+    def capacity(self) -> int:
+        """Bytes a PE is charged."""
+        return size_bytes(self.size_code)
+
+    def _storage_bytes(self) -> int:
+        rows, cols = self.shape
+        if self.layout.data is TileLayout.NORM:
+            return layouts.element_bytes(rows * cols, self.dtype.bits)
+        return layouts.cube_geometry(self.layout.data.isa_name, self.dtype.bits, rows, cols).storage_bytes
+
+    @classmethod
+    def parse_parameters(cls, parser: AttrParser) -> Sequence[Attribute]:
+        with parser.in_angle_brackets():
+            shape, element = parser.parse_ranked_shape()
+            parser.parse_punctuation(",")
+            layout = TileLayout(parser.parse_identifier())
+        if len(shape) != 2:
+            parser.raise_error("a tile has two dimensions")
+        return (IntAttr(shape[0]), IntAttr(shape[1]), element, LayoutAttr(layout))
+
+    def print_parameters(self, printer: Printer) -> None:
+        with printer.in_angle_brackets():
+            printer.print_string(f"{self.rows.data}x{self.cols.data}x")
+            printer.print_attribute(self.element)
+            printer.print_string(f", {self.layout.data.value}")
+
+    def verify(self) -> None:
+        rows, cols = self.shape
+        dtype = dtype_of(self.element)
+        if not (1 <= rows <= MAX_DIMENSION and 1 <= cols <= MAX_DIMENSION):
+            raise VerifyException(f"tile of {rows}x{cols}: both sizes are 1..{MAX_DIMENSION}")
+        if self.layout.data is TileLayout.NORM:
+            if cols & (cols - 1) or cols > MAX_COLUMNS:
+                raise VerifyException(f"a row-major tile has a power-of-two column count, not {cols}")
+        else:
+            if dtype not in dtypes.CUBE_TYPES:
+                raise VerifyException(f"{dtype} has no CUBE form")
+            if rows > layouts.M_ROWS.get(self.layout.data.isa_name, rows):
+                raise VerifyException(f"{self.layout.data} does not hold {rows} rows")
+        _verify_capacity(self._storage_bytes(), f"tile {rows}x{cols} of {dtype}")
+
+
+@irdl_attr_definition
+class PredicateType(ParametrizedAttribute, TypeAttribute):
+    """A predicate tile: one bit per element of the tiles that were compared."""
+
+    name = "tile.predicate"
+    rows: IntAttr
+    cols: IntAttr
+
+    @classmethod
+    def get(cls, rows: int, cols: int) -> PredicateType:
+        return cls(IntAttr(rows), IntAttr(cols))
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        return self.rows.data, self.cols.data
+
+    @property
+    def size_code(self) -> int:
+        return size_code(layouts.element_bytes(self.rows.data * self.cols.data, 1))
+
+    @property
+    def capacity(self) -> int:
+        return size_bytes(self.size_code)
+
+    @classmethod
+    def parse_parameters(cls, parser: AttrParser) -> Sequence[Attribute]:
+        with parser.in_angle_brackets():
+            dims = parser.parse_dimension_list()
+        if len(dims) != 2:
+            parser.raise_error("a predicate tile has two dimensions")
+        return (IntAttr(dims[0]), IntAttr(dims[1]))
+
+    def print_parameters(self, printer: Printer) -> None:
+        with printer.in_angle_brackets():
+            printer.print_string(f"{self.rows.data}x{self.cols.data}")
+
+
+@irdl_attr_definition
+class SplatAttr(ParametrizedAttribute):
+    """Constant data: ``count`` elements of ``width`` bytes, all with the same bits."""
+
+    name = "tile.splat"
+    width: IntAttr
+    bits: IntAttr
+    count: IntAttr
+
+    @classmethod
+    def get(cls, width: int, bits: int, count: int) -> SplatAttr:
+        return cls(IntAttr(width), IntAttr(bits), IntAttr(count))
+
+    @property
+    def nbytes(self) -> int:
+        return self.width.data * self.count.data
+
+    @classmethod
+    def parse_parameters(cls, parser: AttrParser) -> Sequence[Attribute]:
+        return [IntAttr(v) for v in _parse_integers(parser, ("width", "bits", "count"))]
+
+    def print_parameters(self, printer: Printer) -> None:
+        with printer.in_angle_brackets():
+            printer.print_string(f"width = {self.width.data}, bits = {self.bits.data:#x}, count = {self.count.data}")
+
+
+@irdl_attr_definition
+class IotaAttr(ParametrizedAttribute):
+    """Constant data: ``rows x cols`` integers of ``width`` bytes, ``r * row_step + c * col_step``."""
+
+    name = "tile.iota"
+    width: IntAttr
+    rows: IntAttr
+    row_step: IntAttr
+    cols: IntAttr
+    col_step: IntAttr
+
+    @classmethod
+    def get(cls, width: int, rows: int, row_step: int, cols: int, col_step: int) -> IotaAttr:
+        return cls(*(IntAttr(v) for v in (width, rows, row_step, cols, col_step)))
+
+    @property
+    def nbytes(self) -> int:
+        return self.width.data * self.rows.data * self.cols.data
+
+    @classmethod
+    def parse_parameters(cls, parser: AttrParser) -> Sequence[Attribute]:
+        return [IntAttr(v) for v in _parse_integers(parser, ("width", "rows", "row_step", "cols", "col_step"))]
+
+    def print_parameters(self, printer: Printer) -> None:
+        with printer.in_angle_brackets():
+            printer.print_string(
+                f"width = {self.width.data}, rows = {self.rows.data}, row_step = {self.row_step.data}, "
+                f"cols = {self.cols.data}, col_step = {self.col_step.data}"
+            )
+
+
+def _parse_integers(parser: AttrParser, names: Sequence[str]) -> list[int]:
+    values = []
+    with parser.in_angle_brackets():
+        for position, name in enumerate(names):
+            if position:
+                parser.parse_punctuation(",")
+            parser.parse_keyword(name)
+            parser.parse_punctuation("=")
+            values.append(parser.parse_integer(allow_negative=False))
+    return values
+
+
+Pes = IntegerAttr
+"""Number of PEs that take part, always a prefix PE0..PE(n-1)."""
+
+
+class TileOperation(IRDLOperation):
+    """What every tile operation has: the PEs that take part and, once allocated, its tile names."""
+
+    pes = prop_def(IntegerAttr.constr(i64))
+    slots = opt_prop_def(ArrayAttr[SlotAttr])
+    into = opt_prop_def(HandAttr)
+
+    @property
+    def mask(self) -> int:
+        """The PE mask."""
+        return prefix_mask(self.pes.value.data)
+
+    def tile_operands(self) -> tuple[SSAValue, ...]:
+        """Tile operands in the order of the bundle's sources."""
+        return tuple(v for v in self.operands if isinstance(v.type, TileType | PredicateType))
+
+    def tile_result(self) -> SSAValue | None:
+        """The tile this operation publishes, if any."""
+        return self.results[0] if self.results else None
+
+    def verify_(self) -> None:
+        if self.mask not in PE_MODE or not self.mask:
+            raise VerifyException("one to four PEs take part")
+        if self.slots is not None and len(self.slots) != len(self.tile_operands()):
+            raise VerifyException("one slot per tile operand")
+        self.verify_operation()
+
+    def verify_operation(self) -> None:
+        """Rules of the single operation."""
+
+
+def _pes(count: int) -> IntegerAttr:
+    return IntegerAttr(count, i64)
+
+
+_NAMES = "(`slots` $slots^)? (`into` $into^)?"
+
+
+@irdl_op_definition
+class LoadOp(TileOperation):
+    """TLOAD: ``rows x cols`` elements at ``source + offset``, rows ``stride`` bytes apart."""
+
+    name = "tile.load"
+    source = operand_def(MemRefType)
+    offset = operand_def(IndexType)
+    stride = operand_def(IndexType)
+    rows = operand_def(IndexType)
+    cols = operand_def(IndexType)
+    result = result_def(TileType)
+    assembly_format = (
+        "$source `[` $offset `]` `stride` $stride `size` $rows `,` $cols `pes` $pes "
+        f"{_NAMES} attr-dict `:` type($source) `->` type($result)"
+    )
+    traits = traits_def(MemoryReadEffect())
+
+    def __init__(
+        self,
+        source: SSAValue,
+        offset: SSAValue,
+        stride: SSAValue,
+        size: tuple[SSAValue, SSAValue],
+        pes: int,
+        result: TileType,
+    ) -> None:
+        super().__init__(
+            operands=[source, offset, stride, *size], properties={"pes": _pes(pes)}, result_types=[result]
+        )
+
+    def verify_operation(self) -> None:
+        source = dtype_of(cast(MemRefType, self.source.type).element_type)
+        if source.bits != cast(TileType, self.result.type).dtype.bits:
+            raise VerifyException("array and tile have elements of one width")
+
+
+@irdl_op_definition
+class StoreOp(TileOperation):
+    """TSTORE: the valid ``rows x cols`` elements to ``dest + offset``, rows ``stride`` bytes apart."""
+
+    name = "tile.store"
+    value = operand_def(TileType)
+    dest = operand_def(MemRefType)
+    offset = operand_def(IndexType)
+    stride = operand_def(IndexType)
+    rows = operand_def(IndexType)
+    cols = operand_def(IndexType)
+    assembly_format = (
+        "$value `,` $dest `[` $offset `]` `stride` $stride `size` $rows `,` $cols `pes` $pes "
+        f"{_NAMES} attr-dict `:` type($value) `->` type($dest)"
+    )
+    traits = traits_def(MemoryWriteEffect())
+
+    def __init__(
+        self,
+        value: SSAValue,
+        dest: SSAValue,
+        offset: SSAValue,
+        stride: SSAValue,
+        size: tuple[SSAValue, SSAValue],
+        pes: int,
+    ) -> None:
+        super().__init__(operands=[value, dest, offset, stride, *size], properties={"pes": _pes(pes)})
+
+    def verify_operation(self) -> None:
+        dest = dtype_of(cast(MemRefType, self.dest.type).element_type)
+        if dest.bits != cast(TileType, self.value.type).dtype.bits:
+            raise VerifyException("array and tile have elements of one width")
+
+
+@irdl_op_definition
+class CompareOp(TileOperation):
+    """TCMP: compare two row-major tiles of one type over ``rows x cols`` elements."""
+
+    name = "tile.compare"
+    predicate = prop_def(PredicateAttr)
+    lhs = operand_def(TileType)
+    rhs = operand_def(TileType)
+    rows = operand_def(IndexType)
+    cols = operand_def(IndexType)
+    result = result_def(PredicateType)
+    assembly_format = (
+        "$predicate $lhs `,` $rhs `size` $rows `,` $cols `pes` $pes "
+        f"{_NAMES} attr-dict `:` type($lhs) `,` type($rhs) `->` type($result)"
+    )
+    traits = traits_def(Pure())
+
+    def __init__(
+        self, predicate: Predicate, lhs: SSAValue, rhs: SSAValue, size: tuple[SSAValue, SSAValue], pes: int
+    ) -> None:
+        shape = cast(TileType, lhs.type).shape
+        super().__init__(
+            operands=[lhs, rhs, *size],
+            properties={"predicate": PredicateAttr(predicate), "pes": _pes(pes)},
+            result_types=[PredicateType.get(*shape)],
+        )
+
+    def verify_operation(self) -> None:
+        lhs = cast(TileType, self.lhs.type)
+        if self.rhs.type != lhs or lhs.layout.data is not TileLayout.NORM:
+            raise VerifyException("TCMP compares two row-major tiles of one type and shape")
+        if lhs.dtype not in dtypes.COMPARE_TYPES:
+            raise VerifyException(f"TCMP does not compare {lhs.dtype}")
+        if cast(PredicateType, self.result.type).shape != lhs.shape:
+            raise VerifyException("the predicate has the shape of what is compared")
+
+
+@irdl_op_definition
+class ScatterOp(TileOperation):
+    """MSCATTER_MASK: elements of ``data`` under ``mask`` to ``dest + offset + index`` (bytes)."""
+
+    name = "tile.scatter"
+    data = operand_def(TileType)
+    index = operand_def(TileType)
+    mask_tile = operand_def(PredicateType)
+    dest = operand_def(MemRefType)
+    offset = operand_def(IndexType)
+    rows = operand_def(IndexType)
+    cols = operand_def(IndexType)
+    assembly_format = (
+        "$data `at` $index `where` $mask_tile `,` $dest `[` $offset `]` `size` $rows `,` $cols `pes` $pes "
+        f"{_NAMES} attr-dict `:` type($data) `,` type($index) `,` type($mask_tile) `->` type($dest)"
+    )
+    traits = traits_def(MemoryWriteEffect())
+
+    def __init__(
+        self,
+        data: SSAValue,
+        index: SSAValue,
+        mask: SSAValue,
+        dest: SSAValue,
+        offset: SSAValue,
+        size: tuple[SSAValue, SSAValue],
+        pes: int,
+    ) -> None:
+        super().__init__(operands=[data, index, mask, dest, offset, *size], properties={"pes": _pes(pes)})
+
+    def verify_operation(self) -> None:
+        data, index = cast(TileType, self.data.type), cast(TileType, self.index.type)
+        if {data.layout.data, index.layout.data} != {TileLayout.NORM}:
+            raise VerifyException("MSCATTER_MASK takes row-major tiles")
+        if data.dtype not in dtypes.SCATTER_TYPES or index.dtype not in dtypes.SCATTER_INDEX_TYPES:
+            raise VerifyException(f"MSCATTER_MASK does not store {data.dtype} at {index.dtype} displacements")
+
+
+@irdl_op_definition
+class MatmulOp(TileOperation):
+    """TMATMUL, or TMATMUL.ACC with ``acc``: ``[m, n, k]`` are valid sizes per PE."""
+
+    name = "tile.matmul"
+    acc = opt_operand_def(TileType)
+    a = operand_def(TileType)
+    b = operand_def(TileType)
+    m = operand_def(IndexType)
+    n = operand_def(IndexType)
+    k = operand_def(IndexType)
+    relu = opt_prop_def(UnitAttr)
+    result = result_def(TileType)
+    assembly_format = (
+        "$a `,` $b (`acc` $acc^ `:` type($acc))? `size` $m `,` $n `,` $k (`relu` $relu^)? `pes` $pes "
+        f"{_NAMES} attr-dict `:` type($a) `,` type($b) `->` type($result)"
+    )
+    traits = traits_def(Pure())
+
+    def __init__(
+        self,
+        acc: SSAValue | None,
+        a: SSAValue,
+        b: SSAValue,
+        size: tuple[SSAValue, SSAValue, SSAValue],
+        pes: int,
+        result: TileType,
+        *,
+        relu: bool = False,
+    ) -> None:
+        super().__init__(
+            operands=[acc, a, b, *size],
+            properties={"pes": _pes(pes)} | ({"relu": UnitAttr()} if relu else {}),
+            result_types=[result],
+        )
+
+    @property
+    def pre_quant_mode(self) -> int:
+        """The PreQuantMode that turns the accumulator into the result's type."""
+        a, b, d = (cast(TileType, v.type).dtype for v in (self.a, self.b, self.result))
+        accumulator = dtypes.accumulator(a, b)
+        mode = None if accumulator is None else plain_conversion(accumulator, d)
+        if mode is None:
+            raise VerifyException(f"no matmul takes {a} and {b} to {d}")
+        return mode
+
+    def verify_operation(self) -> None:
+        a, b, d = (cast(TileType, v.type) for v in (self.a, self.b, self.result))
+        if a.layout.data.isa_name not in layouts.M_ROWS or b.layout.data is not TileLayout.CUBE_N8:
+            raise VerifyException("A is cube_m16 or cube_m32, B is cube_n8")
+        if d.layout != a.layout:
+            raise VerifyException("the result has the layout of A")
+        mode = self.pre_quant_mode
+        if self.acc is None:
+            return
+        c = cast(TileType, self.acc.type)
+        if c.dtype != dtypes.accumulator(a.dtype, b.dtype) or c.layout != a.layout:
+            raise VerifyException("the accumulator has the accumulator type and the layout of A")
+        if mode == 0 and c.capacity != d.capacity:
+            raise VerifyException("accumulator and result have one capacity")
+
+
+@irdl_op_definition
+class PeIdOp(IRDLOperation):
+    """The number of the PE, 0..3; a different value on each."""
+
+    name = "tile.pe_id"
+    result = result_def(IndexType)
+    assembly_format = "attr-dict"
+    traits = traits_def(Pure())
+
+    def __init__(self) -> None:
+        super().__init__(result_types=[IndexType()])
+
+
+@irdl_op_definition
+class GlobalOp(IRDLOperation):
+    """Constant data that the launcher copies into global memory."""
+
+    name = "tile.global"
+    sym_name = prop_def(SymbolNameConstraint())
+    value = prop_def(base(SplatAttr) | base(IotaAttr))
+    assembly_format = "$sym_name $value attr-dict"
+    traits = traits_def(SymbolOpInterface())
+
+    def __init__(self, name: str, value: SplatAttr | IotaAttr) -> None:
+        super().__init__(properties={"sym_name": StringAttr(name), "value": value})
+
+
+@irdl_op_definition
+class GetGlobalOp(IRDLOperation):
+    """A view of constant data as an array."""
+
+    name = "tile.get_global"
+    global_name = prop_def(FlatSymbolRefAttrConstr)
+    result = result_def(MemRefType)
+    assembly_format = "$global_name attr-dict `:` type($result)"
+    traits = traits_def(Pure())
+
+    def __init__(self, name: str, type_: MemRefType) -> None:
+        super().__init__(properties={"global_name": SymbolRefAttr(name)}, result_types=[type_])
+
+
+def is_tile(value: SSAValue) -> bool:
+    """Whether a value lives in a tile register."""
+    return isinstance(value.type, TileType | PredicateType)
+
+
+def tile_capacity(value: SSAValue) -> int:
+    """Bytes that a tile value takes on each PE."""
+    return cast("TileType | PredicateType", value.type).capacity
+
+
+def owner_op(value: SSAValue) -> Operation | None:
+    """The operation that defines a value; ``None`` for block arguments."""
+    return value.owner if isinstance(value.owner, Operation) else None
+
+
+TILE = Dialect(
+    "tile",
+    [LoadOp, StoreOp, CompareOp, ScatterOp, MatmulOp, PeIdOp, GlobalOp, GetGlobalOp],
+    [TileType, PredicateType, LayoutAttr, HandAttr, SlotAttr, SplatAttr, IotaAttr],
+)
+"""The dialect, for an xDSL context."""

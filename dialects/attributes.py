@@ -1,0 +1,133 @@
+"""Attributes and type helpers that the dialects share."""
+
+from __future__ import annotations
+
+from enum import StrEnum
+from typing import cast
+
+from xdsl.dialects.builtin import (
+    AnyFloat,
+    BFloat16Type,
+    ContainerType,
+    Float16Type,
+    Float32Type,
+    Float64Type,
+    IntegerType,
+    MemRefType,
+    NoneAttr,
+    Signedness,
+    ShapedType,
+    StridedLayoutAttr,
+    bf16,
+    f16,
+    f32,
+    f64,
+    i1,
+)
+from xdsl.dialects.utils import EnumAttribute
+from xdsl.ir import Attribute, Data, SpacedOpaqueSyntaxAttribute
+from xdsl.irdl import irdl_attr_definition
+from xdsl.parser import AttrParser
+from xdsl.printer import Printer
+from xdsl.utils.exceptions import VerifyException
+
+from ptoc.isa import dtypes
+from ptoc.isa.dtypes import DType
+
+_FLOATS: dict[DType, AnyFloat] = {dtypes.FP16: f16, dtypes.BF16: bf16, dtypes.FP32: f32, dtypes.FP64: f64}
+_FLOAT_TYPES: dict[type, DType] = {
+    Float16Type: dtypes.FP16,
+    BFloat16Type: dtypes.BF16,
+    Float32Type: dtypes.FP32,
+    Float64Type: dtypes.FP64,
+}
+_INTEGERS: dict[tuple[Signedness, int], DType] = {
+    (Signedness.SIGNED if t.numeric_class == "signed" else Signedness.UNSIGNED, t.bits): t
+    for t in dtypes.ALL
+    if not t.is_float
+}
+
+
+def element_type(dtype: DType) -> Attribute:
+    """The builtin type that stands for a PTO data type: ``f16``, ``bf16``, ``f32``, ``f64``, ``si8``, ``ui8``, …"""
+    if dtype in _FLOATS:
+        return _FLOATS[dtype]
+    if dtype.is_float:
+        raise ValueError(f"{dtype} has no builtin type")
+    signedness = Signedness.SIGNED if dtype.numeric_class == "signed" else Signedness.UNSIGNED
+    return IntegerType(dtype.bits, signedness)
+
+
+def dtype_of(element: Attribute) -> DType:
+    """The PTO data type of an element type; ``i1`` (a numpy bool, one byte) is U8 in memory."""
+    if element == i1:
+        return dtypes.U8
+    if isinstance(element, IntegerType):
+        found = _INTEGERS.get((element.signedness.data, element.width.data))
+        if found is not None:
+            return found
+    elif type(element) in _FLOAT_TYPES:
+        return _FLOAT_TYPES[type(element)]
+    raise VerifyException(f"{element} is not an element type of PTO; use f16, bf16, f32, f64, siN or uiN")
+
+
+def row_stride_bytes(type_: MemRefType) -> int:
+    """Bytes from one row of a 1-D or 2-D array to the next (0 for one dimension)."""
+    shape = type_.get_shape()
+    if len(shape) < 2:
+        return 0
+    item = dtype_of(type_.element_type).nbytes
+    if isinstance(type_.layout, StridedLayoutAttr):
+        return cast(int, type_.get_strides()[0]) * item  # pyright: ignore[reportOptionalSubscript]
+    return shape[1] * item
+
+
+def shape_2d(type_: Attribute) -> tuple[int, int]:
+    """Rows and columns of a 1-D (one row) or 2-D array or tensor type."""
+    shape = cast(ShapedType, type_).get_shape()
+    return (1, shape[0]) if len(shape) == 1 else (shape[0], shape[1])
+
+
+def verify_array_type(type_: Attribute) -> None:
+    """1-D or 2-D, static shape, an element type of PTO, unit column stride."""
+    if not isinstance(type_, ShapedType) or not isinstance(type_, ContainerType):
+        raise VerifyException(f"{type_} is not an array type")
+    if type_.get_num_dims() not in (1, 2) or any(d < 1 for d in type_.get_shape()):
+        raise VerifyException(f"{type_}: arrays have one or two dimensions of known, positive size")
+    dtype_of(type_.get_element_type())
+    if isinstance(type_, MemRefType) and not isinstance(type_.layout, NoneAttr):
+        strides = type_.get_strides()
+        if strides is None or any(s is None for s in strides) or strides[-1] != 1:
+            raise VerifyException(f"{type_}: only the row stride may differ from the dense one")
+
+
+class Predicate(StrEnum):
+    """Relations of TCMP, by their CMode names."""
+
+    EQ = "eq"
+    NE = "ne"
+    LT = "lt"
+    GT = "gt"
+    LE = "le"
+    GE = "ge"
+
+
+@irdl_attr_definition
+class PredicateAttr(EnumAttribute[Predicate], SpacedOpaqueSyntaxAttribute):
+    name = "nd.predicate"
+
+
+@irdl_attr_definition
+class BitsAttr(Data[int]):
+    """The bit pattern of one element, printed in hexadecimal: exact for NaN, infinities and −0."""
+
+    name = "nd.bits"
+
+    @classmethod
+    def parse_parameter(cls, parser: AttrParser) -> int:
+        with parser.in_angle_brackets():
+            return parser.parse_integer(allow_negative=False)
+
+    def print_parameter(self, printer: Printer) -> None:
+        with printer.in_angle_brackets():
+            printer.print_string(f"{self.data:#x}")

@@ -1,0 +1,173 @@
+"""``allocate-rings``: a hand for every tile, a relative name for every use.
+
+The planning itself is ``planning.rings``: this pass translates the function into it and writes the proven names back
+as ``into`` and ``slots``. Where tiles of earlier work would overflow the pool, the rings are flushed at a point where
+no tile is live: sixteen one-cell loads per hand age everything out.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import cast
+
+from xdsl.context import Context
+from xdsl.dialects import func, scf
+from xdsl.dialects.builtin import ArrayAttr, ModuleOp
+from xdsl.ir import Block, Operation, SSAValue
+from xdsl.passes import ModulePass
+
+from ptoc.dialects import tile
+from ptoc.dialects.attributes import dtype_of
+from ptoc.dialects.tile import Hand, HandAttr, SlotAttr, TileLayout, TileOperation, TileType
+from ptoc.isa.registers import GENERATIONS, HANDS, PE_COUNT
+from ptoc.passes.diagnostics import reject
+from ptoc.passes.planning import rings
+from ptoc.passes.planning.rings import Carried, DoesNotFit, Loop, Plan, PoolFull, Step
+from ptoc.passes.rewriting import Emitter, the_function
+
+MAX_FLUSHES = 64
+
+
+@dataclass(frozen=True)
+class AllocateRings(ModulePass):
+    name = "allocate-rings"
+
+    def apply(self, ctx: Context, op: ModuleOp) -> None:
+        function = the_function(op)
+        for _ in range(MAX_FLUSHES):
+            translation = _Translation(function.body.block)
+            try:
+                translation.write(rings.plan(translation.program, translation.pinned))
+                return
+            except PoolFull as full:
+                if not _flush(function, translation, full):
+                    _give_up(translation, full)
+            except DoesNotFit as reason:
+                _give_up(translation, reason)
+        reject(function, "the tiles of this kernel do not fit the Local pool", rule="Local tile pool of 256 KiB per PE")
+
+
+def _give_up(translation: _Translation, reason: DoesNotFit) -> None:
+    op = translation.op_of(reason)
+    reject(op, f"tile registers: {reason}", rule="Local tile registers", hint="split the kernel into smaller ones")
+
+
+class _Translation:
+    """A function's tile operations as a ``rings.Program``."""
+
+    def __init__(self, block: Block) -> None:
+        self.values: dict[SSAValue, int] = {}
+        self.steps: list[tuple[Step, TileOperation]] = []
+        self.tops: list[Operation] = []
+        self.pinned: dict[int, int] = {}
+        self.program = self._items(block, top=True)
+
+    def _items(self, block: Block, *, top: bool = False) -> tuple[Step | Loop, ...]:
+        items: list[Step | Loop] = []
+        for op in block.ops:
+            item: Step | Loop | None = None
+            if isinstance(op, TileOperation):
+                item = self._step(op)
+            elif isinstance(op, scf.ForOp):
+                item = self._loop(op)
+            if item is not None:
+                items.append(item)
+                if top:
+                    self.tops.append(op)
+        return tuple(items)
+
+    def _number(self, value: SSAValue) -> int:
+        return self.values.setdefault(value, len(self.values))
+
+    def _step(self, op: TileOperation) -> Step:
+        result = op.tile_result()
+        step = Step(
+            op.name,
+            tuple(self._number(v) for v in op.tile_operands()),
+            None if result is None else self._number(result),
+            0 if result is None else tile.tile_capacity(result),
+            op.mask,
+            isinstance(op, tile.MatmulOp) and op.acc is not None,
+        )
+        if result is not None and op.into is not None:
+            self.pinned[self._number(result)] = op.into.number
+        self.steps.append((step, op))
+        return step
+
+    def _loop(self, op: scf.ForOp) -> Loop | None:
+        block = op.body.block
+        body = self._items(block)
+        if not body:
+            return None
+        terminator = block.last_op
+        assert isinstance(terminator, scf.YieldOp)
+        carried = tuple(
+            Carried(*(self._number(v) for v in group))
+            for group in zip(op.iter_args, block.args[1:], terminator.operands, op.results)
+            if tile.is_tile(group[0])
+        )
+        return Loop(body, trip_count(op), carried)
+
+    def op_of(self, reason: DoesNotFit) -> Operation:
+        """The operation a failure speaks of, or the first one."""
+        wanted = reason.step if isinstance(reason, PoolFull) else None
+        return next((op for step, op in self.steps if step is wanted), self.steps[0][1])
+
+    def write(self, plan: Plan) -> None:
+        order = {id(step): n for n, step in enumerate(rings.steps_of(self.program))}
+        for step, op in self.steps:
+            number = order[id(step)]
+            slots = [SlotAttr.get(*plan.names[number, n]) for n in range(len(step.uses))]
+            if slots:
+                op.properties["slots"] = ArrayAttr(slots)
+            if step.defines is not None:
+                op.properties["into"] = HandAttr(Hand(HANDS[plan.hands[step.defines]]))
+
+
+def trip_count(op: scf.ForOp) -> int:
+    """Iterations of a loop with constant bounds; a loop with others counts as many."""
+    from xdsl.dialects import arith
+    from xdsl.dialects.builtin import IntegerAttr
+
+    bounds = []
+    for value in (op.lb, op.ub, op.step):
+        if not isinstance(value.owner, arith.ConstantOp):
+            return 1 << 30
+        bounds.append(cast(IntegerAttr, value.owner.value).value.data)
+    return len(range(*bounds))
+
+
+def _flush(function: func.FuncOp, translation: _Translation, full: PoolFull) -> bool:
+    """Insert one-cell loads that age out all tiles before the work that overflows; False when already there."""
+    position = next(
+        n for n, item in enumerate(translation.program) if any(s is full.step for s in rings.steps_of([item]))
+    )
+    point = translation.tops[rings.quiet_point(translation.program, position)]
+    if isinstance(point, tile.LoadOp) and point.into is not None:
+        return False
+    source = function.body.block.args[0]
+    dtype = dtype_of(source.type.element_type)  # pyright: ignore
+    emitter = Emitter.before(point)
+    emitter.constants.update(_constants(function))
+    zero, one = emitter.index(0), emitter.index(1)
+    cell = TileType.get(1, 1, dtype, TileLayout.NORM)
+    for hand in HANDS:
+        for _ in range(GENERATIONS):
+            load = tile.LoadOp(source, zero, zero, (one, one), PE_COUNT, cell)
+            load.properties["into"] = HandAttr(Hand(hand))
+            emitter.emit(load)
+    return True
+
+
+def _constants(function: func.FuncOp) -> dict[int, SSAValue]:
+    """Index constants at the start of the function, which an emitter may reuse."""
+    from xdsl.dialects import arith
+    from xdsl.dialects.builtin import IndexType, IntegerAttr
+
+    found: dict[int, SSAValue] = {}
+    for op in function.body.block.ops:
+        if not isinstance(op, arith.ConstantOp):
+            break
+        if isinstance(op.result.type, IndexType):
+            found[cast(IntegerAttr, op.value).value.data] = op.result
+    return found

@@ -1,0 +1,114 @@
+"""One tile operation as the instructions of its bundle, in the canonical order of commands.
+
+What is emitted is legal under every published revision of the ISA: no B.DATR in ordinary loads and stores,
+DTYPE_NONE in the CUBE forms, DataType code 0 in TCMP, and a B.DATR in a matmul only where B's type differs from A's.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import cast
+
+from ptoc.dialects import tile
+from ptoc.dialects.attributes import Predicate
+from ptoc.dialects.tile import TileLayout, TileType
+from ptoc.isa import dtypes
+from ptoc.isa.encoding import Instruction, make
+from ptoc.isa.layouts import LayoutCode
+from ptoc.isa.postprocess import ReluMode
+from ptoc.isa.registers import PE_MODE, tile_selector
+
+Dimension = int | str
+"""A block dimension: a number, or ``"rN"`` for the register N that holds it."""
+
+_LOAD_LAYOUT = {
+    TileLayout.CUBE_M32: LayoutCode.ND2M32,
+    TileLayout.CUBE_M16: LayoutCode.ND2M16,
+    TileLayout.CUBE_N8: LayoutCode.ND2N8,
+}
+_STORE_LAYOUT = {
+    TileLayout.CUBE_M32: LayoutCode.M322ND,
+    TileLayout.CUBE_M16: LayoutCode.M162ND,
+    TileLayout.CUBE_N8: LayoutCode.N82ND,
+}
+_CMODE = {p: code for code, p in enumerate((Predicate.EQ, Predicate.NE, Predicate.LT, Predicate.GT, Predicate.LE, Predicate.GE))}
+_PAD_ZERO, _PAD_NULL = 0, 3
+
+STOP = make("BSTOP")
+
+
+def dimension(lb: int, value: int, register: int | None) -> Instruction:
+    """B.DIM of a known number, or of a register."""
+    return make(f"B.DIM.LB{lb}", RegSrc=register or 0, uimm17=0 if register is not None else value)
+
+
+def _bindings(op: tile.TileOperation, result: tile.TileType | tile.PredicateType | None) -> list[Instruction]:
+    """B.IOT records: sources two by two, the destination with the last of them."""
+    slots = [tile_selector(s.number, s.distance.data) for s in (op.slots or ())]
+    mode = PE_MODE[op.mask]
+    records: list[Instruction] = []
+    groups = [slots[n : n + 2] for n in range(0, len(slots), 2)] or [[]]
+    for number, group in enumerate(groups):
+        last = number == len(groups) - 1
+        fields: dict[str, int] = {f"SrcTile{n}": s for n, s in enumerate(group)}
+        key = "S" * len(group)
+        if last and result is not None:
+            assert op.into is not None
+            key += "D"
+            fields |= {"SizeCode": result.size_code, "DstTile": op.into.number}
+        records.append(make(f"B.IOT.{key}", PEMode=mode, L=int(last), **fields))
+    return records
+
+
+def load(op: tile.LoadOp, base: int, stride: int, dims: Sequence[Instruction]) -> list[Instruction]:
+    """TLOAD; ``dims`` are LB0 (columns) and LB1 (rows)."""
+    type_ = cast(TileType, op.result.type)
+    start = make("BSTART.TLOAD", DataType=type_.dtype.code)
+    layout = type_.layout.data
+    if layout is TileLayout.NORM:
+        attributes, dims = [], [*dims, dimension(2, type_.cols.data, None)]
+    else:
+        attributes = [_cube_attributes(_LOAD_LAYOUT[layout])]
+    ior = make("B.IOR", RegSrc0=base, RegSrc1=stride)
+    return [start, *attributes, *dims, ior, *_bindings(op, type_), STOP]
+
+
+def store(op: tile.StoreOp, base: int, stride: int, dims: Sequence[Instruction]) -> list[Instruction]:
+    """TSTORE; ``dims`` are LB0 (columns) and LB1 (rows)."""
+    type_ = cast(TileType, op.value.type)
+    start = make("BSTART.TSTORE", DataType=type_.dtype.code)
+    layout = type_.layout.data
+    attributes = [] if layout is TileLayout.NORM else [_cube_attributes(_STORE_LAYOUT[layout])]
+    ior = make("B.IOR", RegSrc0=base, RegSrc1=stride)
+    return [start, *attributes, *dims, ior, *_bindings(op, None), STOP]
+
+
+def _cube_attributes(code: LayoutCode) -> Instruction:
+    return make("B.DATR", Layout=code, DataType=dtypes.NONE_CODE, PadValueOrByteId=_PAD_ZERO)
+
+
+def compare(op: tile.CompareOp, dims: Sequence[Instruction]) -> list[Instruction]:
+    """TCMP; ``dims`` are LB0 (columns) and LB1 (rows)."""
+    type_ = cast(TileType, op.lhs.type)
+    start = make("BSTART.TEPL", Mode=0, Function=13, DataType=type_.dtype.code)
+    attributes = make("B.DATR", CMode=_CMODE[op.predicate.data], PadValueOrByteId=_PAD_NULL)
+    result = cast(tile.PredicateType, op.result.type)
+    return [start, attributes, *dims, dimension(2, type_.cols.data, None), *_bindings(op, result), STOP]
+
+
+def scatter(op: tile.ScatterOp, base: int, dims: Sequence[Instruction]) -> list[Instruction]:
+    """MSCATTER_MASK; ``dims`` are LB0 (columns) and LB1 (rows)."""
+    type_ = cast(TileType, op.data.type)
+    start = make("BSTART.MSCATTER.MASK", DataType=type_.dtype.code)
+    col = dimension(2, type_.cols.data, None)
+    return [start, *dims, col, make("B.IOR", RegSrc0=base), *_bindings(op, None), STOP]
+
+
+def matmul(op: tile.MatmulOp, dims: Sequence[Instruction]) -> list[Instruction]:
+    """TMATMUL or TMATMUL.ACC; ``dims`` are LB0 to LB2 (M, N, K)."""
+    a, b, d = (cast(TileType, v.type) for v in (op.a, op.b, op.result))
+    start = make("BSTART.TMATMUL" if op.acc is None else "BSTART.TMATMUL.ACC", DataType=a.dtype.code)
+    attributes = [] if b.dtype == a.dtype else [make("B.DATR", DataType=b.dtype.code)]
+    relu = ReluMode.NONE if op.relu is None else ReluMode.RELU
+    post = make("B.FPATR", PreQuantMode=op.pre_quant_mode, ReluMode=relu)
+    return [start, *attributes, post, *dims, *_bindings(op, d), STOP]

@@ -1,0 +1,421 @@
+"""``convert-tile-to-pto``: loops become branches, index values become GPRs, tile operations become bundles.
+
+Registers are assigned in one walk over the structured function: a value keeps its register from its definition to its
+last use in the block that defines it (a use inside a loop counts as the whole loop). Constants that instructions
+cannot hold are made where they are needed; those used most get a register of their own for the whole program, as far
+as registers are left. There is no spilling: the machine's scalar subset has no loads and stores.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import cast
+
+from xdsl.context import Context
+from xdsl.dialects import arith, func, scf
+from xdsl.dialects.builtin import IndexType, IntegerAttr, LocationAttr, MemRefType, ModuleOp
+from xdsl.ir import Block, Operation, Region, SSAValue
+from xdsl.passes import ModulePass
+from xdsl.rewriter import InsertPoint, Rewriter
+
+from ptoc.dialects import pto, tile
+from ptoc.dialects.attributes import dtype_of, row_stride_bytes
+from ptoc.isa.encoding import Instruction, make
+from ptoc.isa.registers import GPR, GPR_COUNT
+from ptoc.passes import abi, bundles
+from ptoc.passes.diagnostics import reject
+from ptoc.passes.planning.registers import OutOfRegisters, RegisterPool
+from ptoc.passes.rewriting import the_function
+
+ZERO = GPR["zero"]
+_NO_MODIFIER = 3
+_RESERVED = {ZERO, GPR["ra"], abi.PE_REGISTER, abi.CORE_REGISTER, abi.CORES_REGISTER, abi.DATA_REGISTER}
+_LOOP_WEIGHT = 16
+"""How much more a use inside a loop counts when constants compete for registers."""
+
+
+@dataclass(frozen=True)
+class ConvertTileToPto(ModulePass):
+    name = "convert-tile-to-pto"
+
+    def apply(self, ctx: Context, op: ModuleOp) -> None:
+        function = the_function(op)
+        data = [each for each in op.body.block.ops if isinstance(each, tile.GlobalOp)]
+        try:
+            trial = _Lowering(function, data, {})
+            trial.run()
+            spare = trial.pool.total - trial.pool.peak
+            resident = [value for value, _ in trial.wanted.most_common(spare)]
+            lowering = _Lowering(function, data, dict.fromkeys(resident, 0)) if resident else trial
+            if resident:
+                lowering.run()
+        except OutOfRegisters as reason:
+            reject(function, str(reason), rule="the scalar subset has 24 GPRs and no spilling")
+        program = pto.ProgramOp(function.sym_name.data, Region(Block(lowering.ops)))
+        program.location = function.location
+        for each in data:
+            moved = pto.DataOp(each.sym_name.data, each.value)
+            moved.location = each.location
+            Rewriter.insert_op(moved, InsertPoint.before(function))
+            Rewriter.erase_op(each)
+        Rewriter.insert_op(program, InsertPoint.before(function))
+        Rewriter.erase_op(function)
+
+
+def data_offsets(data: Sequence[tile.GlobalOp | pto.DataOp]) -> dict[str, int]:
+    """Byte offset of each constant in the data section."""
+    offsets, end = {}, 0
+    for each in data:
+        offsets[each.sym_name.data] = end
+        end = -(-(end + each.value.nbytes) // abi.DATA_ALIGNMENT) * abi.DATA_ALIGNMENT
+    return offsets
+
+
+def memory_bytes(type_: MemRefType) -> int:
+    """Bytes from an array's first element to the end of its last."""
+    shape = type_.get_shape()
+    rows = shape[0] if len(shape) == 2 else 1
+    return (rows - 1) * row_stride_bytes(type_) + shape[-1] * dtype_of(type_.element_type).nbytes
+
+
+def _constant(value: SSAValue) -> int | None:
+    if isinstance(value.owner, arith.ConstantOp) and isinstance(value.owner.value, IntegerAttr):
+        return value.owner.value.value.data
+    return None
+
+
+class _Lowering:
+    def __init__(self, function: func.FuncOp, data: Sequence[tile.GlobalOp], resident: dict[int, int]) -> None:
+        self.function = function
+        self.block = function.body.block
+        self.data = data_offsets(data)
+        self.ops: list[Operation] = []
+        self.location: LocationAttr = function.location
+        self.registers: dict[SSAValue, int] = {}
+        self.pool = RegisterPool(set(range(GPR_COUNT)) - _RESERVED - self._argument_registers())
+        self.resident = resident
+        self.wanted: Counter[int] = Counter()
+        self.depth = 0
+        self.labels = 0
+        self.targets: list[list[int]] = []
+
+    def _argument_registers(self) -> set[int]:
+        arguments = self.block.args
+        sizes = [memory_bytes(cast(MemRefType, a.type)) for a in arguments]
+        self.number = {a: n for n, a in enumerate(arguments)}
+        if abi.uses_arena(len(arguments)):
+            self.arena: dict[SSAValue, int] | None = dict(zip(arguments, abi.array_offsets(sizes)))
+            return {abi.ARENA_REGISTER}
+        self.arena = None
+        return set(abi.ARGUMENT_REGISTERS[: len(arguments)])
+
+    def run(self) -> None:
+        for value in self.resident:
+            self.resident[value] = self.pool.take()
+            self._set(self.resident[value], value)
+        self._walk(self.block)
+
+    # -- emission ---------------------------------------------------------------------------------
+
+    def _emit(self, op: Operation) -> None:
+        for each in op.walk():
+            each.location = self.location
+        self.ops.append(op)
+
+    def _inst(self, key: str, **fields: int) -> None:
+        self._emit(pto.InstOp(make(key, **fields)))
+
+    def _set(self, register: int, value: int) -> None:
+        """Load a constant: one instruction of fixed length up to 32 bits, more beyond."""
+        if -(1 << 31) <= value < 1 << 31:
+            self._inst("HL.LIS", RegDst=register, simm32=value)
+            return
+        self._inst("HL.LUI", RegDst=register, imm=value >> 32 & 0xFFFF_FFFF)
+        if value & 0xFFFF_FFFF:
+            with self._scratch() as low:
+                self._inst("HL.LIU", RegDst=low, uimm32=value & 0xFFFF_FFFF)
+                self._inst("OR", RegDst=register, SrcL=register, SrcR=low, SrcRType=_NO_MODIFIER)
+
+    @contextmanager
+    def _scratch(self) -> Iterator[int]:
+        register = self.pool.take()
+        yield register
+        self.pool.give(register)
+
+    @contextmanager
+    def _operand(self, value: SSAValue | int) -> Iterator[int]:
+        """A register that holds an index value while an instruction is emitted."""
+        known = value if isinstance(value, int) else _constant(value)
+        if known is None:
+            yield self.registers[cast(SSAValue, value)]
+        elif known == 0:
+            yield ZERO
+        elif known in self.resident:
+            yield self.resident[known]
+        else:
+            self.wanted[known] += _LOOP_WEIGHT**self.depth
+            with self._scratch() as register:
+                self._set(register, known)
+                yield register
+
+    # -- structure --------------------------------------------------------------------------------
+
+    def _walk(self, block: Block) -> None:
+        last_uses = _last_uses(block)
+        for op in block.ops:
+            self.location = op.location
+            lower = _LOWERINGS.get(type(op))
+            if lower is None:
+                reject(op, f"{op.name} has no lowering to instructions")
+            lower(self, op)
+            for value in last_uses.get(op, ()):
+                if value in self.registers:
+                    self._release(value)
+
+    def _define(self, value: SSAValue) -> int:
+        register = self.pool.take()
+        if value.uses:
+            self.registers[value] = register
+        else:
+            self.pool.give(register)
+        return register
+
+    def _release(self, value: SSAValue) -> None:
+        register = self.registers.pop(value)
+        if register not in _RESERVED:
+            self.pool.give(register)
+
+    def _label(self) -> str:
+        self.labels += 1
+        return f"L{self.labels}"
+
+    def loop(self, op: scf.ForOp) -> None:
+        """A loop that tests at its end; a test in front of it where it may run no time at all."""
+        block = op.body.block
+        known = [_constant(v) for v in (op.lb, op.ub, op.step)]
+        if None not in known and not range(*cast("list[int]", known)):
+            reject(op, "a loop that never runs; canonicalize first")
+        induction = self.pool.take()
+        self.registers[block.args[0]] = induction
+        self._move(induction, op.lb)
+        carried = [
+            (argument, result, initial)
+            for argument, result, initial in zip(block.args[1:], op.results, op.iter_args)
+            if isinstance(argument.type, IndexType)
+        ]
+        for argument, _, initial in carried:
+            self.registers[argument] = self.pool.take()
+            self._move(self.registers[argument], initial)
+        head, exit_ = self._label(), self._label()
+        if None in known:
+            self._branch(exit_, "GEU", induction, op.ub)
+        self._emit(pto.LabelOp(head))
+        self.depth += 1
+        self.targets.append([self.registers[argument] for argument, _, _ in carried])
+        self._walk(block)
+        self.targets.pop()
+        self.location = op.location
+        self._add(induction, op.step, lambda: induction)
+        self._branch(head, "LTU", induction, op.ub)
+        self.depth -= 1
+        if None in known:
+            self._emit(pto.LabelOp(exit_))
+        self._release(block.args[0])
+        for argument, result, _ in carried:
+            if result.uses:
+                self.registers[result] = self.registers.pop(argument)
+            else:
+                self._release(argument)
+
+    def yield_(self, op: scf.YieldOp) -> None:
+        """Move carried index values to their registers; all are read before the first is overwritten."""
+        values = [v for v in op.operands if isinstance(v.type, IndexType)]
+        staged = []
+        for value in values:
+            register = self.pool.take()
+            self._move(register, value)
+            staged.append(register)
+        for target, register in zip(self.targets[-1], staged):
+            self._inst("C.MOVR", RegDst=target, SrcL=register)
+            self.pool.give(register)
+
+    def _branch(self, label: str, relation: str, register: int, bound: SSAValue) -> None:
+        """Branch to ``label`` when ``register`` relates to ``bound``."""
+        known = _constant(bound)
+        immediate = None if known is None else _shifted(known)
+        start = pto.InstOp(make("BSTART.COND"), label)
+        stop = pto.InstOp(make("BSTOP"))
+        if immediate is not None:
+            test = make(f"SETC.{relation}I", SrcL=register, uimm12=immediate[0], shamt=immediate[1])
+            self._emit(pto.BundleOp([start, pto.InstOp(test), stop]))
+            return
+        with self._operand(bound) as limit:
+            test = make(f"SETC.{relation}", SrcL=register, SrcR=limit)
+            self._emit(pto.BundleOp([start, pto.InstOp(test), stop]))
+
+    def _move(self, register: int, value: SSAValue) -> None:
+        known = _constant(value)
+        if known is None:
+            self._inst("C.MOVR", RegDst=register, SrcL=self.registers[value])
+        elif -16 <= known < 16:
+            self._inst("C.MOVI", RegDst=register, simm5=known)
+        else:
+            self._set(register, known)
+
+    # -- index arithmetic -------------------------------------------------------------------------
+
+    def add(self, op: arith.AddiOp) -> None:
+        x, y = op.lhs, op.rhs
+        if _constant(x) is not None:
+            x, y = y, x
+        self._add(self.registers[x], y, lambda: self._define(op.result))
+
+    def _add(self, source: int, addend: SSAValue | int, target: Callable[[], int]) -> int:
+        known = addend if isinstance(addend, int) else _constant(addend)
+        if known is not None and 0 <= known < 1 << 24:
+            register = target()
+            if known < 1 << 12:
+                self._inst("ADDI", RegDst=register, SrcL=source, uimm12=known)
+            else:
+                self._inst("HL.ADDI", RegDst=register, SrcL=source, uimm24=known)
+            return register
+        with self._operand(addend) as other:
+            register = target()
+            self._inst("ADD", RegDst=register, SrcL=source, SrcR=other, SrcRType=_NO_MODIFIER)
+        return register
+
+    def sub(self, op: arith.SubiOp) -> None:
+        with self._operand(op.lhs) as x, self._operand(op.rhs) as y:
+            self._inst("SUB", RegDst=self._define(op.result), SrcL=x, SrcR=y, SrcRType=_NO_MODIFIER)
+
+    def mul(self, op: arith.MuliOp) -> None:
+        x, y = op.lhs, op.rhs
+        if _constant(x) is not None:
+            x, y = y, x
+        known = _constant(y)
+        if known is not None and known > 0 and known & (known - 1) == 0:
+            source = self.registers[x]
+            self._inst("SLLI", RegDst=self._define(op.result), SrcL=source, shamt=known.bit_length() - 1)
+            return
+        with self._operand(x) as left, self._operand(y) as right:
+            self._inst("MUL", RegDst=self._define(op.result), SrcL=left, SrcR=right)
+
+    def minimum(self, op: arith.MinUIOp) -> None:
+        with self._operand(op.lhs) as x, self._operand(op.rhs) as y:
+            self._inst("MINU", RegDst=self._define(op.result), SrcL=x, SrcR=y)
+
+    def nothing(self, op: Operation) -> None:
+        """Constants and addresses are made where they are used; a return has no code: the program halts at its end."""
+
+    def pe_id(self, op: tile.PeIdOp) -> None:
+        self.registers[op.result] = abi.PE_REGISTER
+
+    # -- bundles ----------------------------------------------------------------------------------
+
+    @contextmanager
+    def _address(self, array: SSAValue, offset: SSAValue) -> Iterator[int]:
+        """A register with the address of a byte of an array."""
+        base, start = self._base(array)
+        known = _constant(offset)
+        if known is not None and known + start == 0:
+            yield base
+            return
+        with self._scratch() as register:
+            if known is not None:
+                self._add(base, known + start, lambda: register)
+            else:
+                self._add(base, offset, lambda: register)
+                if start:
+                    self._add(register, start, lambda: register)
+            yield register
+
+    def _base(self, array: SSAValue) -> tuple[int, int]:
+        """The register an array is reached from, and its static offset."""
+        if isinstance(array.owner, tile.GetGlobalOp):
+            return abi.DATA_REGISTER, self.data[array.owner.global_name.root_reference.data]
+        if self.arena is not None:
+            return abi.ARENA_REGISTER, self.arena[array]
+        return abi.ARGUMENT_REGISTERS[self.number[array]], 0
+
+    def _argument(self, array: SSAValue) -> int:
+        """The number under which a bundle's accesses are known; constant data comes after the arrays."""
+        return self.number.get(array, len(self.number))
+
+    def _dimensions(self, *values: SSAValue) -> list[Instruction]:
+        """B.DIM for LB0, LB1, … from index values."""
+        dims = []
+        for lb, value in enumerate(values):
+            known = _constant(value)
+            register = None if known is not None else self.registers[value]
+            dims.append(bundles.dimension(lb, known or 0, register))
+        return dims
+
+    def _bundle(self, instructions: Sequence[Instruction], array: SSAValue | None) -> None:
+        argument = None if array is None else self._argument(array)
+        self._emit(pto.BundleOp([pto.InstOp(i) for i in instructions], argument))
+
+    def load(self, op: tile.LoadOp) -> None:
+        with self._address(op.source, op.offset) as base, self._operand(op.stride) as stride:
+            self._bundle(bundles.load(op, base, stride, self._dimensions(op.cols, op.rows)), op.source)
+
+    def store(self, op: tile.StoreOp) -> None:
+        with self._address(op.dest, op.offset) as base, self._operand(op.stride) as stride:
+            self._bundle(bundles.store(op, base, stride, self._dimensions(op.cols, op.rows)), op.dest)
+
+    def compare(self, op: tile.CompareOp) -> None:
+        self._bundle(bundles.compare(op, self._dimensions(op.cols, op.rows)), None)
+
+    def scatter(self, op: tile.ScatterOp) -> None:
+        with self._address(op.dest, op.offset) as base:
+            self._bundle(bundles.scatter(op, base, self._dimensions(op.cols, op.rows)), op.dest)
+
+    def matmul(self, op: tile.MatmulOp) -> None:
+        self._bundle(bundles.matmul(op, self._dimensions(op.m, op.n, op.k)), None)
+
+
+def _shifted(value: int) -> tuple[int, int] | None:
+    """A number as the 12-bit immediate and shift of a condition, if it has that form."""
+    shift = max(0, (value & -value).bit_length() - 1) if value >= 1 << 12 else 0
+    return (value >> shift, shift) if value >= 0 and value >> shift < 1 << 12 and shift < 32 else None
+
+
+def _last_uses(block: Block) -> dict[Operation, list[SSAValue]]:
+    """For each operation of a block, the block's values that are used last by it or inside it."""
+    position = {op: n for n, op in enumerate(block.ops)}
+    last: dict[Operation, list[SSAValue]] = {}
+    for op in block.ops:
+        for value in op.results:
+            users = [_ancestor_in(use.operation, block) for use in value.uses]
+            if users:
+                last.setdefault(max(users, key=position.__getitem__), []).append(value)
+    return last
+
+
+def _ancestor_in(op: Operation, block: Block) -> Operation:
+    while op.parent is not block:
+        parent = op.parent_op()
+        assert parent is not None
+        op = parent
+    return op
+
+
+_LOWERINGS: dict[type[Operation], Callable[[_Lowering, Operation], None]] = {
+    scf.ForOp: _Lowering.loop,
+    arith.AddiOp: _Lowering.add,
+    arith.SubiOp: _Lowering.sub,
+    arith.MuliOp: _Lowering.mul,
+    arith.MinUIOp: _Lowering.minimum,
+    arith.ConstantOp: _Lowering.nothing,
+    tile.GetGlobalOp: _Lowering.nothing,
+    scf.YieldOp: _Lowering.yield_,
+    func.ReturnOp: _Lowering.nothing,
+    tile.PeIdOp: _Lowering.pe_id,
+    tile.LoadOp: _Lowering.load,
+    tile.StoreOp: _Lowering.store,
+    tile.CompareOp: _Lowering.compare,
+    tile.ScatterOp: _Lowering.scatter,
+    tile.MatmulOp: _Lowering.matmul,
+}  # type: ignore[dict-item]

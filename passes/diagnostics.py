@@ -1,0 +1,43 @@
+"""What a pass raises when a kernel cannot be compiled; the front end turns it into an error for users."""
+
+from __future__ import annotations
+
+from typing import NoReturn
+
+from xdsl.dialects.builtin import FileLineColLoc
+from xdsl.ir import Operation
+
+
+class Diagnostic(Exception):
+    """A kernel that this compiler rejects.
+
+    ``where`` is (file, line, column) of the kernel's source when the operation knows it; ``rule`` names what was
+    broken, ``hint`` says what to do.
+    """
+
+    def __init__(
+        self,
+        message: str,
+        *,
+        where: tuple[str, int, int] | None = None,
+        rule: str | None = None,
+        hint: str | None = None,
+    ) -> None:
+        super().__init__(message)
+        self.message = message
+        self.where = where
+        self.rule = rule
+        self.hint = hint
+
+
+def source_of(op: Operation) -> tuple[str, int, int] | None:
+    """File, line and column an operation came from."""
+    location = op.location
+    if isinstance(location, FileLineColLoc):
+        return location.filename.data, location.line.data, location.column.data
+    return None
+
+
+def reject(op: Operation, message: str, *, rule: str | None = None, hint: str | None = None) -> NoReturn:
+    """Raise a ``Diagnostic`` that points at the source of ``op``."""
+    raise Diagnostic(message, where=source_of(op), rule=rule, hint=hint)

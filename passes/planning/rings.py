@@ -1,0 +1,275 @@
+"""Register rings: which hand receives each tile, and by what relative name each use reads it.
+
+A hand is a ring of sixteen generations; a publication becomes ``#1`` and moves the others one further. So a value
+is named by its *distance in publications*, and a name is right only if every path to the use has published the
+same number of tiles in between. ``replay`` walks a structured program, loops included, and proves that; ``plan``
+tries assignments of values to hands until one passes.
+
+Rules: ISA, Local tile registers (naming, age-out, pool) and rule 10 of TMATMUL_ACC (C selector against D's hand).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+
+from ptoc.isa.registers import GENERATIONS, HANDS, LOCAL_POOL_BYTES, PE_COUNT, mask_pes
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """One bundle: the values it reads in source order, and the value it publishes on the PEs of ``mask``.
+
+    ``accumulates`` marks a bundle whose first source is the accumulator C.
+    """
+
+    name: str
+    uses: tuple[int, ...]
+    defines: int | None
+    nbytes: int
+    mask: int
+    accumulates: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Carried:
+    """A loop-carried tile: ``initial`` before the loop, ``argument`` inside, ``yielded`` at its end, ``result`` after."""
+
+    initial: int
+    argument: int
+    yielded: int
+    result: int
+
+
+@dataclass(frozen=True, slots=True)
+class Loop:
+    """A loop that runs ``trips`` times (at least once)."""
+
+    body: tuple[Step | Loop, ...]
+    trips: int
+    carried: tuple[Carried, ...] = ()
+
+
+Program = Sequence[Step | Loop]
+
+
+class DoesNotFit(Exception):
+    """An assignment breaks a rule of the rings; the text says which bundle, and why."""
+
+
+class PoolFull(DoesNotFit):
+    """The Local pool overflows when ``step`` publishes: tiles of earlier work are still in the rings."""
+
+    def __init__(self, text: str, step: Step) -> None:
+        super().__init__(text)
+        self.step = step
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """A proven assignment: the hand of each value, and the ``(hand, distance)`` of each use by step and position."""
+
+    hands: dict[int, int]
+    names: dict[tuple[int, int], tuple[int, int]]
+    peak_bytes: int
+
+
+@dataclass(slots=True)
+class _State:
+    """Rings of the four PEs, newest first, as (generation, bytes); and the generation each value is bound to."""
+
+    rings: list[list[list[tuple[int, int]]]] = field(
+        default_factory=lambda: [[[] for _ in HANDS] for _ in range(PE_COUNT)]
+    )
+    bound: dict[int, int] = field(default_factory=dict)
+    next_generation: int = 0
+
+    def header(self, live: Sequence[int]) -> tuple[object, ...]:
+        """What a loop iteration can observe: ring sizes, and where the live values stand."""
+        generations = [self.bound.get(value) for value in live]
+        return tuple(
+            (tuple(nbytes for _, nbytes in ring), tuple(_position(ring, g) for g in generations))
+            for pe in self.rings
+            for ring in pe
+        )
+
+
+def _position(ring: list[tuple[int, int]], generation: int | None) -> int:
+    """1-based distance of a generation in a ring, 0 when it is not there."""
+    for position, (found, _) in enumerate(ring, 1):
+        if found == generation:
+            return position
+    return 0
+
+
+def steps_of(program: Program) -> Iterator[Step]:
+    """Every step once, in program order."""
+    for item in program:
+        if isinstance(item, Loop):
+            yield from steps_of(item.body)
+        else:
+            yield item
+
+
+class _Replay:
+    def __init__(self, program: Program, hands: dict[int, int]) -> None:
+        self.hands = hands
+        self.state = _State()
+        self.names: dict[tuple[int, int], tuple[int, int]] = {}
+        self.number = {id(step): n for n, step in enumerate(steps_of(program))}
+        self.values = sorted({v for step in steps_of(program) for v in step.uses})
+        self.peak = 0
+
+    def run(self, program: Program) -> None:
+        for item in program:
+            if isinstance(item, Loop):
+                self.loop(item)
+            else:
+                self.step(item)
+
+    def loop(self, loop: Loop) -> None:
+        bound = self.state.bound
+        for c in loop.carried:
+            bound[c.argument] = bound[c.initial]
+        before = self.state.header(self.values)
+        for _ in range(loop.trips):
+            self.run(loop.body)
+            for c, generation in [(c, bound[c.yielded]) for c in loop.carried]:
+                bound[c.argument] = generation
+            after = self.state.header(self.values)
+            if after == before:
+                break
+            before = after
+        for c in loop.carried:
+            bound[c.result] = bound[c.argument]
+
+    def step(self, step: Step) -> None:
+        number = self.number[id(step)]
+        pes = mask_pes(step.mask)
+        for position, value in enumerate(step.uses):
+            name = self.locate(step, value, pes)
+            if self.names.setdefault((number, position), name) != name:
+                raise DoesNotFit(
+                    f"{step.name}: source {position} stands at different distances in its hand on different paths"
+                )
+        if step.defines is None:
+            return
+        hand = self.hands[step.defines]
+        if step.accumulates:
+            self.check_selector(step, self.names[number, 0], hand)
+        for position in range(len(step.uses)):
+            if self.names[number, position] == (hand, GENERATIONS):
+                raise DoesNotFit(f"{step.name}: it would retire one of its own sources")
+        self.publish(step, hand, pes)
+
+    def locate(self, step: Step, value: int, pes: tuple[int, ...]) -> tuple[int, int]:
+        hand = self.hands[value]
+        generation = self.state.bound[value]
+        distances = {_position(self.state.rings[pe][hand], generation) for pe in pes}
+        if 0 in distances:
+            raise DoesNotFit(f"{step.name}: a source has left hand {HANDS[hand]} after {GENERATIONS} publications")
+        if len(distances) > 1:
+            raise DoesNotFit(f"{step.name}: a source stands at different distances on different PEs")
+        return hand, distances.pop()
+
+    def check_selector(self, step: Step, name: tuple[int, int], hand: int) -> None:
+        selector = GENERATIONS * name[0] + name[1] - 1
+        if selector == hand:
+            raise DoesNotFit(
+                f"{step.name}: accumulator {HANDS[name[0]]}#{name[1]} may not feed a result in hand {HANDS[hand]}"
+            )
+
+    def publish(self, step: Step, hand: int, pes: tuple[int, ...]) -> None:
+        assert step.defines is not None
+        state = self.state
+        generation = state.next_generation
+        state.next_generation += 1
+        state.bound[step.defines] = generation
+        for pe in pes:
+            ring = state.rings[pe][hand]
+            ring.insert(0, (generation, step.nbytes))
+            del ring[GENERATIONS:]
+            used = sum(nbytes for each in state.rings[pe] for _, nbytes in each)
+            self.peak = max(self.peak, used)
+            if used > LOCAL_POOL_BYTES:
+                raise PoolFull(
+                    f"{step.name}: {used} bytes of Local tiles on PE{pe}, {LOCAL_POOL_BYTES} exist", step
+                )
+
+
+def replay(program: Program, hands: dict[int, int]) -> Plan:
+    """Prove an assignment of values to hands; ``DoesNotFit`` when a name or the pool breaks a rule."""
+    run = _Replay(program, hands)
+    run.run(program)
+    return Plan(hands, run.names, run.peak)
+
+
+def _roles(program: Program) -> dict[int, str]:
+    """"carried" for accumulators and what starts them, "invariant" for what a deeper loop reads, else "stream"."""
+    roles: dict[int, str] = {}
+    depth_of: dict[int, int] = {}
+
+    def walk(items: Program, depth: int) -> None:
+        for item in items:
+            if isinstance(item, Loop):
+                for c in item.carried:
+                    roles.update(dict.fromkeys((c.initial, c.argument, c.result), "carried"))
+                    depth_of[c.argument] = depth + 1
+                walk(item.body, depth + 1)
+                for c in item.carried:
+                    roles[c.yielded] = "carried"
+                    depth_of[c.result] = depth
+                continue
+            for value in item.uses:
+                if depth_of[value] < depth and roles[value] == "stream":
+                    roles[value] = "invariant"
+            if item.defines is not None:
+                depth_of[item.defines] = depth
+                roles.setdefault(item.defines, "stream")
+
+    walk(program, 0)
+    return roles
+
+
+_STRATEGIES: tuple[dict[str, str], ...] = (
+    # Everything that moves in one ring: an accumulator takes one generation in three, not a whole hand.
+    {"stream": "T", "carried": "T", "invariant": "N"},
+    {"stream": "T", "carried": "U", "invariant": "N"},
+    {"stream": "M", "carried": "U", "invariant": "N"},
+)
+
+
+def plan(program: Program, pinned: dict[int, int] | None = None) -> Plan:
+    """The first assignment of values to hands that replays without breaking a rule.
+
+    ``pinned`` fixes the hand of some values. When nothing fits, the first strategy's failure is raised: it is the one
+    that wastes the least.
+    """
+    roles = _roles(program)
+    failures: list[DoesNotFit] = []
+    for strategy in _STRATEGIES:
+        hands = {value: HANDS.index(strategy[role]) for value, role in roles.items()} | (pinned or {})
+        try:
+            return replay(program, hands)
+        except DoesNotFit as reason:
+            failures.append(reason)
+    raise failures[0]
+
+
+def quiet_point(program: Program, position: int) -> int:
+    """The last top-level position up to ``position`` at which no tile is live: everything may be aged out there."""
+    defined_at: dict[int, int] = {}
+    quiet = [True] * (len(program) + 1)
+    for n, item in enumerate(program):
+        for step in steps_of([item]):
+            for value in step.uses:
+                for between in range(defined_at.get(value, n) + 1, n + 1):
+                    quiet[between] = False
+            if step.defines is not None:
+                defined_at[step.defines] = n
+        if isinstance(item, Loop):
+            for c in item.carried:
+                for between in range(defined_at.get(c.initial, n) + 1, n + 1):
+                    quiet[between] = False
+                defined_at[c.result] = n
+    return max(n for n in range(position + 1) if quiet[n])

@@ -1,0 +1,155 @@
+"""Tile sizes and the distribution of rows over the PEs."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from ptoc.isa import layouts
+from ptoc.isa.dtypes import DType
+from ptoc.isa.registers import (
+    MAX_COLUMNS,
+    MAX_LOCAL_SIZE_CODE,
+    PE_COUNT,
+    prefix_mask,
+    size_bytes,
+    size_code,
+)
+from ptoc.passes.planning.rings import Carried, DoesNotFit, Loop, Program, Step, plan
+
+
+@dataclass(frozen=True, slots=True)
+class RowBlock:
+    """``rounds`` rounds in which each of ``pes`` PEs takes ``rows`` consecutive rows, from ``first`` on."""
+
+    first: int
+    rounds: int
+    pes: int
+    rows: int
+
+
+def split_rows(total: int, per_pe: int) -> tuple[RowBlock, ...]:
+    """Cut ``total`` rows into full rounds on all PEs, one round on a prefix of them, and a rest on PE0.
+
+    Masks are immediates and a dimension has one value per bundle, so each kind of block has code of its own:
+    at most three, whatever the problem.
+    """
+    blocks = []
+    rounds, rest = divmod(total, PE_COUNT * per_pe)
+    if rounds:
+        blocks.append(RowBlock(0, rounds, PE_COUNT, per_pe))
+    first = total - rest
+    pes, tail = divmod(rest, per_pe)
+    if pes:
+        blocks.append(RowBlock(first, 1, pes, per_pe))
+    if tail:
+        blocks.append(RowBlock(total - tail, 1, 1, tail))
+    return tuple(blocks)
+
+
+def power_of_two(n: int) -> int:
+    """The smallest power of two that is at least ``n``."""
+    return 1 << (n - 1).bit_length()
+
+
+@dataclass(frozen=True, slots=True)
+class PlainTiling:
+    """Row-major tiles of ``rows x cols`` per PE (``cols`` a power of two, ``rows`` any)."""
+
+    rows: int
+    cols: int
+
+
+ROW_MAJOR_BYTES = 8192
+"""Largest row-major tile of the streaming kernels: sixteen generations of three such tiles and their masks stay
+well below the Local pool, and a bundle moves enough to hide its own cost."""
+
+
+def plain_tiling(rows: int, cols: int, widest: int) -> PlainTiling:
+    """Tile shape for element-wise work on ``rows x cols`` elements of at most ``widest`` bytes."""
+    elements = ROW_MAJOR_BYTES // widest
+    tile_cols = min(power_of_two(cols), elements, MAX_COLUMNS)
+    return PlainTiling(min(elements // tile_cols, -(-rows // PE_COUNT)), tile_cols)
+
+
+def line_width(length: int, widest: int) -> int:
+    """Columns into which a long run of ``length`` elements is folded, so that every PE gets rows of it."""
+    elements = ROW_MAJOR_BYTES // widest
+    if length < 64 * PE_COUNT:
+        return length
+    return min(256, elements, power_of_two(length // (16 * PE_COUNT) + 1))
+
+
+@dataclass(frozen=True, slots=True)
+class MatmulTiling:
+    """Per PE: ``m`` rows (16 or 32), blocks of ``n`` columns, ``k`` steps of the sum per bundle."""
+
+    m: int
+    n: int
+    k: int
+    layout: str
+
+
+def _matmul_loop(tiling: MatmulTiling, a: DType, b: DType, acc: DType) -> Program:
+    """The kernel's inner loop as publications: C, then per step A, B and D."""
+
+    def capacity(layout: str, dtype: DType, rows: int, cols: int) -> int:
+        return size_bytes(size_code(layouts.cube_geometry(layout, dtype.bits, rows, cols).storage_bytes))
+
+    mask = prefix_mask(PE_COUNT)
+    d_bytes = capacity(tiling.layout, acc, tiling.m, tiling.n)
+    body = (
+        Step("A", (), 1, capacity(tiling.layout, a, tiling.m, tiling.k), mask),
+        Step("B", (), 2, capacity(layouts.CUBE_N8, b, tiling.k, tiling.n), mask),
+        Step("TMATMUL.ACC", (3, 1, 2), 4, d_bytes, mask, accumulates=True),
+    )
+    inner = (Step("C", (), 0, d_bytes, mask), Loop(body, 64, (Carried(0, 3, 4, 5),)), Step("TSTORE", (5,), None, 0, mask))
+    return (Loop(inner, 64),)
+
+
+def _candidates(m: int, n: int, k: int, a: DType, b: DType) -> Iterator[MatmulTiling]:
+    rows = 16 if m <= 16 * PE_COUNT else 32
+    layout = layouts.CUBE_M16 if rows == 16 else layouts.CUBE_M32
+    widest = max(a.bits, b.bits)
+    for n_tile in (512, 256, 128, 64, 32, 16, 8):
+        if n_tile >= 2 * power_of_two(n) and n_tile > 8:
+            continue
+        for k_bytes in (256, 128, 64, 32):
+            k_tile = min(k_bytes * 8 // widest, max(power_of_two(k), 8))
+            yield MatmulTiling(rows, n_tile, k_tile, layout)
+
+
+TRAFFIC_SLACK = 1.15
+"""How much more traffic than the least a tiling may cause in exchange for fewer bundles."""
+
+
+def matmul_tiling(m: int, n: int, k: int, a: DType, b: DType, acc: DType) -> MatmulTiling:
+    """Tile sizes of a matmul with all operands Local: near the least traffic, then the fewest bundles.
+
+    Each PE reads its rows of A once per column block and all of B once per row block.
+    """
+    fitting: list[tuple[int, int, MatmulTiling]] = []
+    for tiling in _candidates(m, n, k, a, b):
+        column_blocks, row_blocks, k_steps = -(-n // tiling.n), -(-m // tiling.m), -(-k // tiling.k)
+        traffic = m * k * a.bits * column_blocks + row_blocks * k * n * b.bits
+        if _fits(tiling, a, b, acc):
+            fitting.append((traffic, row_blocks * column_blocks * k_steps, tiling))
+    if not fitting:
+        raise DoesNotFit(f"no matmul tile of {a} by {b} fits the Local pool")
+    least = min(traffic for traffic, _, _ in fitting)
+    near = [each for each in fitting if each[0] <= least * TRAFFIC_SLACK]
+    return min(near, key=lambda each: (each[1], each[0]))[2]
+
+
+def _fits(tiling: MatmulTiling, a: DType, b: DType, acc: DType) -> bool:
+    try:
+        geometries = (
+            layouts.cube_geometry(tiling.layout, acc.bits, tiling.m, tiling.n),
+            layouts.cube_geometry(layouts.CUBE_N8, b.bits, tiling.k, tiling.n),
+        )
+        if any(size_code(g.storage_bytes) > MAX_LOCAL_SIZE_CODE for g in geometries):
+            return False
+        plan(_matmul_loop(tiling, a, b, acc))
+    except DoesNotFit:
+        return False
+    return True

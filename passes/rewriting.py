@@ -1,0 +1,138 @@
+"""How passes create operations: with the source location of what they replace, and folded index arithmetic."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, field
+from typing import TypeVar
+
+from xdsl.builder import Builder
+from xdsl.dialects import arith, func, scf
+from xdsl.dialects.builtin import IndexType, IntegerAttr, ModuleOp, UnknownLoc
+from xdsl.ir import Block, Operation, Region, SSAValue
+from xdsl.rewriter import InsertPoint
+
+OpT = TypeVar("OpT", bound=Operation)
+
+Index = int | SSAValue
+"""An index value: known now, or computed by the program."""
+
+
+def the_function(module: ModuleOp) -> func.FuncOp:
+    """The single function of a kernel's module."""
+    functions = [op for op in module.body.block.ops if isinstance(op, func.FuncOp)]
+    if len(functions) != 1:
+        raise ValueError(f"a kernel module has one function, this one has {len(functions)}")
+    return functions[0]
+
+
+def carry_location(source: Operation, created: Iterable[Operation]) -> None:
+    """Give operations without a location, and what they contain, the location of ``source``."""
+    for op in created:
+        for each in op.walk():
+            if isinstance(each.location, UnknownLoc):
+                each.location = source.location
+
+
+def fill_locations(module: ModuleOp) -> None:
+    """Give operations that upstream rewrites created the location of their neighbour or parent."""
+    for op in module.walk():
+        if not isinstance(op.location, UnknownLoc):
+            continue
+        neighbours = (op.next_op, op.prev_op, op.parent_op())
+        known = [n.location for n in neighbours if n is not None and not isinstance(n.location, UnknownLoc)]
+        if known:
+            op.location = known[0]
+
+
+@dataclass
+class Emitter:
+    """Inserts operations at one place, for one source operation.
+
+    Index arithmetic on known numbers is done here and never becomes an operation.
+    """
+
+    builder: Builder
+    origin: Operation
+    constants: dict[int, SSAValue] = field(default_factory=dict)
+
+    @classmethod
+    def before(cls, op: Operation) -> Emitter:
+        return cls(Builder(InsertPoint.before(op)), op)
+
+    def inside(self, block: Block) -> Emitter:
+        """An emitter at the end of a nested block."""
+        return Emitter(Builder(InsertPoint.at_end(block)), self.origin, self.constants)
+
+    def emit(self, op: OpT) -> OpT:
+        op.location = self.origin.location
+        return self.builder.insert(op)
+
+    def index(self, value: Index) -> SSAValue:
+        """An index as an SSA value; equal constants are made once, at the start of the function."""
+        if not isinstance(value, int):
+            return value
+        if value not in self.constants:
+            function = self.origin
+            while not isinstance(function, func.FuncOp):
+                parent = function.parent_op()
+                assert parent is not None
+                function = parent
+            constant = arith.ConstantOp(IntegerAttr(value, IndexType()))
+            constant.location = self.origin.location
+            Builder(InsertPoint.at_start(function.body.blocks[0])).insert(constant)
+            self.constants[value] = constant.result
+        return self.constants[value]
+
+    def add(self, x: Index, y: Index) -> Index:
+        if isinstance(x, int) and isinstance(y, int):
+            return x + y
+        if y == 0:
+            return x
+        if x == 0:
+            return y
+        return self.emit(arith.AddiOp(self.index(x), self.index(y))).result
+
+    def mul(self, x: Index, y: Index) -> Index:
+        if isinstance(x, int) and isinstance(y, int):
+            return x * y
+        if x == 0 or y == 0:
+            return 0
+        if x == 1:
+            return y
+        if y == 1:
+            return x
+        return self.emit(arith.MuliOp(self.index(x), self.index(y))).result
+
+    def remaining(self, size: int, start: Index, step: int) -> Index:
+        """``min(step, size - start)``: the extent of a block that may be ragged."""
+        if isinstance(start, int):
+            return min(step, size - start)
+        if size % step == 0:
+            return step
+        rest = self.emit(arith.SubiOp(self.index(size), start)).result
+        return self.emit(arith.MinUIOp(self.index(step), rest)).result
+
+    def loop(
+        self,
+        start: int,
+        stop: int,
+        step: int,
+        body: Callable[[Emitter, Index, Sequence[SSAValue]], Sequence[SSAValue]],
+        carried: Sequence[SSAValue] = (),
+    ) -> Sequence[SSAValue]:
+        """``body(emitter, induction value, carried values)`` for every value of ``range(start, stop, step)``.
+
+        No iteration: the carried values as they are. One: the body without a loop around it.
+        """
+        trips = len(range(start, stop, step))
+        if trips == 0:
+            return carried
+        if trips == 1:
+            return body(self, start, carried)
+        block = Block(arg_types=[IndexType(), *(v.type for v in carried)])
+        inner = self.inside(block)
+        results = body(inner, block.args[0], block.args[1:])
+        inner.emit(scf.YieldOp(*results))
+        bounds = (self.index(v) for v in (start, stop, step))
+        return self.emit(scf.ForOp(*bounds, list(carried), Region(block))).res

@@ -1,0 +1,311 @@
+"""``tile-elementwise``: every remaining write becomes loops over row-major tiles.
+
+A write is a copy (``nd.store`` of loaded data or of a constant), a selection (``nd.store`` of ``where``), a mask as
+bytes (``nd.store`` of a comparison), a masked store, or a scatter. Comparisons become TCMP; a write under a mask
+becomes MSCATTER_MASK with a constant pattern of byte displacements, so the mask never goes through memory. ``where``
+stores the second branch whole and then the first one under the mask; a mask as bytes is zeros, then ones under it.
+
+Work on arrays that are all dense and of one shape is folded: the elements form one line, cut into rows that fill the
+tiles of all PEs, whatever the shape was.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import cast
+
+from xdsl.context import Context
+from xdsl.dialects.builtin import MemRefType, ModuleOp, TensorType
+from xdsl.ir import Attribute, Operation, SSAValue
+from xdsl.passes import ModulePass
+from xdsl.rewriter import Rewriter
+
+from ptoc.dialects import nd, tile
+from ptoc.dialects.attributes import Predicate, dtype_of, row_stride_bytes, shape_2d
+from ptoc.dialects.tile import IotaAttr, SplatAttr, TileLayout, TileType
+from ptoc.isa import dtypes
+from ptoc.isa.dtypes import DType
+from ptoc.passes.materialize_operands import WRITES, Write
+from ptoc.passes.planning.tiling import RowBlock, line_width, plain_tiling, split_rows
+from ptoc.passes.rewriting import Emitter, Index, the_function
+from ptoc.passes.tile_values import Array, constant_array
+
+
+@dataclass(frozen=True)
+class TileElementwise(ModulePass):
+    name = "tile-elementwise"
+
+    def apply(self, ctx: Context, op: ModuleOp) -> None:
+        block = the_function(op).body.block
+        for each in list(block.ops):
+            if isinstance(each, WRITES):
+                _Nest(op, each).emit()
+                Rewriter.erase_op(each)
+        for each in reversed(list(block.ops)):
+            if each.name.startswith("nd.") and not any(r.uses for r in each.results):
+                Rewriter.erase_op(each)
+
+
+@dataclass(frozen=True)
+class _Region:
+    """A rectangle of the iteration space; ``line`` is the width of a folded line, 0 where nothing is folded."""
+
+    rows: int
+    cols: int
+    first: int = 0
+    line: int = 0
+
+
+@dataclass(frozen=True)
+class _Block:
+    """One kind of tile inside a region: its static valid shape, its physical columns, and the PEs at work."""
+
+    region: _Region
+    rows: int
+    cols: int
+    tile_cols: int
+    pes: int
+
+
+def _element(value: SSAValue) -> Attribute:
+    return cast("TensorType | MemRefType", value.type).element_type
+
+
+class _Nest:
+    """The loops of one write."""
+
+    def __init__(self, module: ModuleOp, write: Write) -> None:
+        self.module = module
+        self.write = write
+        self.top = Emitter.before(write)
+        domain = write.value if isinstance(write, nd.ScatterOp) else write.dest
+        self.rows, self.cols = shape_2d(domain.type)
+        self.memrefs = set(_memrefs(write))
+        self.widest = max(
+            4 if self._needs_pattern else 1,
+            *(dtype_of(cast(MemRefType, m.type).element_type).nbytes for m in self.memrefs),
+            *(dtype_of(_element(v)).nbytes for v in write.operands),
+        )
+
+    @property
+    def _needs_pattern(self) -> bool:
+        if isinstance(self.write, nd.StoreOp):
+            return isinstance(self.write.value.owner, nd.WhereOp | nd.CompareOp)
+        return True
+
+    def emit(self) -> None:
+        for region in self._regions():
+            tiling = plain_tiling(region.rows, region.cols, self.widest)
+            whole, rest = divmod(region.cols, tiling.cols)
+            columns = [(0, whole * tiling.cols, tiling.cols)] if whole else []
+            if rest:
+                columns.append((whole * tiling.cols, region.cols, rest))
+            for block in split_rows(region.rows, tiling.rows):
+                for start, stop, width in columns:
+                    self._loops(region, block, start, stop, width, tiling.cols)
+
+    def _regions(self) -> Iterator[_Region]:
+        total = self.rows * self.cols
+        if not self._foldable():
+            yield _Region(self.rows, self.cols)
+            return
+        width = line_width(total, self.widest)
+        lines, rest = divmod(total, width)
+        yield _Region(lines, width, 0, width)
+        if rest:
+            yield _Region(1, rest, lines * width, width)
+
+    def _foldable(self) -> bool:
+        """All arrays dense and of the shape of the iteration space."""
+        shape = (self.rows, self.cols)
+        dense = all(
+            shape_2d(m.type) == shape
+            and (self.rows == 1 or row_stride_bytes(cast(MemRefType, m.type)) == self.cols * _bytes(m))
+            for m in self.memrefs
+        )
+        return dense and not any(isinstance(op, nd.BroadcastOp) for op in _operations(self.write))
+
+    def _loops(self, region: _Region, rows: RowBlock, start: int, stop: int, width: int, tile_cols: int) -> None:
+        block = _Block(region, rows.rows, width, tile_cols, rows.pes)
+        body = self._body(block)
+        per_round = rows.pes * rows.rows
+
+        def round_(e: Emitter, first: Index, _: Sequence[SSAValue]) -> Sequence[SSAValue]:
+            row = first
+            if rows.pes > 1:
+                pe = e.emit(tile.PeIdOp()).result
+                row = e.add(e.mul(pe, rows.rows), first)
+
+            def column(e: Emitter, col: Index, _: Sequence[SSAValue]) -> Sequence[SSAValue]:
+                body(e, row, col)
+                return ()
+
+            return e.loop(start, stop, width, column)
+
+        self.top.loop(rows.first, rows.first + rows.rounds * per_round, per_round, round_)
+
+    def _body(self, block: _Block) -> Callable[[Emitter, Index, Index], None]:
+        """The code of one tile; what does not change from tile to tile is emitted here, before the loops."""
+        write = self.write
+        if isinstance(write, nd.ScatterOp):
+            return self._scatter(write, block)
+        if isinstance(write, nd.MaskedStoreOp):
+            return self._select(block, write.mask, write.value, None)
+        source = write.value.owner
+        if isinstance(source, nd.WhereOp):
+            return self._select(block, source.mask, source.on_true, source.on_false)
+        if isinstance(source, nd.CompareOp):
+            ones, zeros = (self._constant(block, dtypes.U8, bits) for bits in (1, 0))
+            return self._select_tiles(block, write.value, lambda *_: ones, lambda *_: zeros)
+        value = self._value(block, write.value)
+        return lambda e, row, col: self._store(block, e, value(e, row, col), row, col)
+
+    def _select(
+        self, block: _Block, mask: SSAValue, on_true: SSAValue, on_false: SSAValue | None
+    ) -> Callable[[Emitter, Index, Index], None]:
+        first = self._value(block, on_true)
+        second = None if on_false is None else self._value(block, on_false)
+        return self._select_tiles(block, mask, first, second)
+
+    def _select_tiles(
+        self, block: _Block, mask: SSAValue, on_true: TileAt, on_false: TileAt | None
+    ) -> Callable[[Emitter, Index, Index], None]:
+        """Store ``on_false`` if there is one, then ``on_true`` under the mask; all reads come first."""
+        predicate = self._mask(block, mask)
+        pattern = self._pattern(block)
+
+        def body(e: Emitter, row: Index, col: Index) -> None:
+            selected = predicate(e, row, col)
+            data = on_true(e, row, col)
+            if on_false is not None:
+                self._store(block, e, on_false(e, row, col), row, col)
+            dest = self._array(self.write.dest, block)
+            offset = self._offset(block, dest, e, row, col)
+            size = (e.index(block.rows), e.index(block.cols))
+            e.emit(tile.ScatterOp(data, pattern, selected, self.write.dest, offset, size, block.pes))
+
+        return body
+
+    def _scatter(self, write: nd.ScatterOp, block: _Block) -> Callable[[Emitter, Index, Index], None]:
+        predicate = self._mask(block, write.mask)
+        data = self._value(block, write.value)
+        displacements = self._value(block, write.displacements)
+
+        def body(e: Emitter, row: Index, col: Index) -> None:
+            selected = predicate(e, row, col)
+            operands = (data(e, row, col), displacements(e, row, col), selected)
+            size = (e.index(block.rows), e.index(block.cols))
+            e.emit(tile.ScatterOp(*operands, write.dest, e.index(0), size, block.pes))
+
+        return body
+
+    def _mask(self, block: _Block, mask: SSAValue) -> TileAt:
+        op = mask.owner
+        if isinstance(op, nd.CompareOp):
+            relation, operands = op.predicate.data, (op.lhs, op.rhs)
+        else:
+            # A bool array, or a constant mask: its bytes differ from zero where the mask is true.
+            relation, operands = Predicate.NE, (mask, None)
+        lhs = self._value(block, operands[0])
+        if operands[1] is None:
+            zeros = self._constant(block, dtypes.U8, 0)
+            rhs: TileAt = lambda *_: zeros  # noqa: E731
+        elif operands[1] is operands[0]:
+            rhs = lhs
+        else:
+            rhs = self._value(block, operands[1])
+
+        def at(e: Emitter, row: Index, col: Index) -> SSAValue:
+            left = lhs(e, row, col)
+            right = left if rhs is lhs else rhs(e, row, col)
+            size = (e.index(block.rows), e.index(block.cols))
+            return e.emit(tile.CompareOp(relation, left, right, size, block.pes)).result
+
+        return at
+
+    def _value(self, block: _Block, value: SSAValue) -> TileAt:
+        op = value.owner
+        if isinstance(op, nd.SplatOp):
+            constant = self._constant(block, dtype_of(_element(value)), op.bits.data)
+            return lambda *_: constant
+        if isinstance(op, nd.BroadcastOp):
+            return self._value_of_array(block, op.source, repeat=True)
+        return self._value_of_array(block, value, repeat=False)
+
+    def _value_of_array(self, block: _Block, value: SSAValue, *, repeat: bool) -> TileAt:
+        if repeat and isinstance(value.owner, nd.SplatOp):
+            return self._value(block, value)
+        assert isinstance(value.owner, nd.LoadOp), f"{value.type} is not in memory"
+        array = self._array(value.owner.source, block)
+        if repeat:
+            array = Array(array.memref, 0)
+
+        def at(e: Emitter, row: Index, col: Index) -> SSAValue:
+            offset = self._offset(block, array, e, row, col)
+            size = (e.index(block.rows), e.index(block.cols))
+            type_ = self._tile_type(block, array.dtype)
+            return e.emit(tile.LoadOp(array.memref, offset, e.index(array.stride), size, block.pes, type_)).result
+
+        return at
+
+    def _array(self, memref: SSAValue, block: _Block) -> Array:
+        if block.region.line:
+            return Array(memref, block.region.line * _bytes(memref))
+        return Array(memref, row_stride_bytes(cast(MemRefType, memref.type)))
+
+    def _offset(self, block: _Block, array: Array, e: Emitter, row: Index, col: Index) -> SSAValue:
+        start = block.region.first * array.dtype.nbytes
+        position = e.add(e.mul(row, array.stride), e.mul(col, array.dtype.nbytes))
+        return e.index(e.add(position, start))
+
+    def _store(self, block: _Block, e: Emitter, value: SSAValue, row: Index, col: Index) -> None:
+        dest = self._array(self.write.dest, block)
+        offset = self._offset(block, dest, e, row, col)
+        size = (e.index(block.rows), e.index(block.cols))
+        e.emit(tile.StoreOp(value, dest.memref, offset, e.index(dest.stride), size, block.pes))
+
+    def _tile_type(self, block: _Block, dtype: DType) -> TileType:
+        return TileType.get(block.rows, block.tile_cols, dtype, TileLayout.NORM)
+
+    def _constant(self, block: _Block, dtype: DType, bits: int) -> SSAValue:
+        data = SplatAttr.get(dtype.nbytes, bits, block.tile_cols)
+        array = constant_array(self.top, self.module, data, dtype, 0)
+        return array.load(self.top, 0, 0, (block.rows, block.cols), block.pes, self._tile_type(block, dtype))
+
+    def _pattern(self, block: _Block) -> SSAValue:
+        """A tile of byte displacements: where each element of a block stands from the block's first."""
+        dest = self._array(self.write.dest, block)
+        farthest = block.rows * dest.stride + block.tile_cols * dest.dtype.nbytes
+        dtype = dtypes.S32 if farthest < 1 << 31 else dtypes.S64
+        data = IotaAttr.get(dtype.nbytes, block.rows, dest.stride, block.tile_cols, dest.dtype.nbytes)
+        array = constant_array(self.top, self.module, data, dtype, block.tile_cols * dtype.nbytes)
+        return array.load(self.top, 0, 0, (block.rows, block.cols), block.pes, self._tile_type(block, dtype))
+
+
+TileAt = Callable[[Emitter, Index, Index], SSAValue]
+"""Emits the tile of a value at a row and column of the iteration space."""
+
+
+def _bytes(memref: SSAValue) -> int:
+    return dtype_of(cast(MemRefType, memref.type).element_type).nbytes
+
+
+def _operations(write: Write) -> Iterator[Operation]:
+    """The operations that compute what a write needs."""
+    pending = [v for v in write.operands if isinstance(v.type, TensorType)]
+    while pending:
+        op = pending.pop().owner
+        assert isinstance(op, Operation)
+        yield op
+        if not isinstance(op, nd.LoadOp):
+            pending.extend(op.operands)
+
+
+def _memrefs(write: Write) -> Iterator[SSAValue]:
+    """Arrays that are walked element by element (not the target of a scatter)."""
+    for op in _operations(write):
+        if isinstance(op, nd.LoadOp):
+            yield op.source
+    if not isinstance(write, nd.ScatterOp):
+        yield write.dest

@@ -1,0 +1,85 @@
+"""Arrays as tile loops see them: a memref, a row stride, and addresses of blocks in it; constant data."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import cast
+
+from xdsl.dialects.builtin import MemRefType, ModuleOp, TensorType
+from xdsl.ir import SSAValue
+from xdsl.rewriter import InsertPoint, Rewriter
+
+from ptoc.dialects import nd, tile
+from ptoc.dialects.attributes import dtype_of, element_type, row_stride_bytes
+from ptoc.dialects.tile import IotaAttr, SplatAttr, TileType
+from ptoc.isa.dtypes import DType
+from ptoc.passes.rewriting import Emitter, Index
+
+
+@dataclass(frozen=True)
+class Array:
+    """An array in memory whose rows are ``stride`` bytes apart (0: one row, repeated).
+
+    ``constant`` arrays repeat one block everywhere: every address is their start.
+    """
+
+    memref: SSAValue
+    stride: int
+    constant: bool = False
+
+    @property
+    def dtype(self) -> DType:
+        return dtype_of(cast(MemRefType, self.memref.type).element_type)
+
+    def offset(self, e: Emitter, row: Index, col: Index) -> SSAValue:
+        """Byte offset of an element."""
+        if self.constant:
+            return e.index(0)
+        return e.index(e.add(e.mul(row, self.stride), e.mul(col, self.dtype.nbytes)))
+
+    def load(
+        self, e: Emitter, row: Index, col: Index, size: tuple[Index, Index], pes: int, type_: TileType
+    ) -> SSAValue:
+        """Load a block of ``size`` rows and columns at (row, col)."""
+        offset = self.offset(e, row, col)
+        extent = (e.index(size[0]), e.index(size[1]))
+        return e.emit(tile.LoadOp(self.memref, offset, e.index(self.stride), extent, pes, type_)).result
+
+    def store(
+        self, e: Emitter, value: SSAValue, row: Index, col: Index, size: tuple[Index, Index], pes: int
+    ) -> None:
+        """Store a tile's valid block of ``size`` rows and columns at (row, col)."""
+        offset = self.offset(e, row, col)
+        extent = (e.index(size[0]), e.index(size[1]))
+        e.emit(tile.StoreOp(value, self.memref, offset, e.index(self.stride), extent, pes))
+
+
+def array_of(value: SSAValue) -> Array:
+    """The array behind a loaded, possibly broadcast, tensor."""
+    op = value.owner
+    if isinstance(op, nd.BroadcastOp):
+        return Array(array_of(op.source).memref, 0)
+    assert isinstance(op, nd.LoadOp), f"{value.type} is not in memory"
+    return Array(op.source, row_stride_bytes(cast(MemRefType, op.source.type)))
+
+
+def constant_array(e: Emitter, module: ModuleOp, value: SplatAttr | IotaAttr, dtype: DType, stride: int) -> Array:
+    """Constant data as an array; equal data is shared."""
+    globals_ = [op for op in module.body.block.ops if isinstance(op, tile.GlobalOp)]
+    name = next((op.sym_name.data for op in globals_ if op.value == value), None)
+    if name is None:
+        name = f"const{len(globals_)}"
+        created = tile.GlobalOp(name, value)
+        created.location = e.origin.location
+        first = module.body.block.first_op
+        assert first is not None
+        Rewriter.insert_op(created, InsertPoint.after(globals_[-1]) if globals_ else InsertPoint.before(first))
+    count = value.nbytes // value.width.data
+    memref = e.emit(tile.GetGlobalOp(name, MemRefType(element_type(dtype), [count]))).result
+    return Array(memref, stride, constant=True)
+
+
+def splat_array(e: Emitter, module: ModuleOp, op: nd.SplatOp, cols: int) -> Array:
+    """A row of ``cols`` equal elements, repeated for every row."""
+    dtype = dtype_of(cast(TensorType, op.result.type).element_type)
+    return constant_array(e, module, SplatAttr.get(dtype.nbytes, op.bits.data, cols), dtype, 0)
