@@ -36,7 +36,7 @@ def matmul(a: Array, b: Array, c: Array | None = None, *, accumulator: npt.DType
     if c is not None and c.dtype != acc_type:
         raise TypeError(f"c is {c.dtype}, the accumulator {acc_type}")
 
-    acc: Array = np.zeros((a.shape[0], b.shape[1]), acc_type)
+    acc = np.zeros((a.shape[0], b.shape[1]), acc_type)
     if c is not None:
         acc[...] = c
     if acc_type.kind == "f":
@@ -52,7 +52,7 @@ def relu(x: Array) -> Array:
     ``x`` is of any shape, of float32, float16, bfloat16 or an integer type.
     """
     if x.dtype.kind in "iu":
-        return np.maximum(x, x.dtype.type(0))
+        return np.where(x > 0, x, x.dtype.type(0))
     return _canonical(np.where(np.signbit(x) & ~np.isnan(x), x.dtype.type(0), x))
 
 

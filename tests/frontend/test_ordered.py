@@ -113,7 +113,8 @@ def test_relu_keeps_no_negative_number_and_no_sign_of_zero(x: Array) -> None:
 def test_relu_of_specials_and_integers() -> None:
     x = np.array([-0.0, -np.inf, np.inf, -1e-45], np.float32)
     assert relu(x).view(np.uint32).tolist() == [0, 0, 0x7F80_0000, 0]
-    assert relu(np.array([-128, -1, 0, 127], np.int8)).tolist() == [0, 0, 0, 127]
+    assert_same_bits(relu(np.array([-128, -1, 0, 127], np.int8)), np.array([0, 0, 0, 127], np.int8))
+    assert_same_bits(relu(np.array([-2, -0.0, 3], BF16)), np.array([0, 0, 3], BF16))
 
 
 @given(patterns(np.float32, 20))
