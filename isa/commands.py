@@ -301,6 +301,11 @@ def _system() -> Iterator[Form]:
     yield _command("HL.QMT", 6, 0x0000_007D_000E, (dst, left, right, e, i, r, s), tier="later")
 
 
+STARTS: frozenset[str] = frozenset(f.key for f in _starts()) | {"B.HINT.TRACE"}
+"""Keys of the forms that open a block (and end the one before)."""
+
+STOPS: frozenset[str] = frozenset(f.key for f in _stops())
+
 COMMANDS: tuple[Form, ...] = (
     *_starts(),
     *_stops(),

@@ -10,7 +10,7 @@ from ptoc.isa.forms import EncodingError
 from ptoc.isa.layouts import LayoutCode
 from ptoc.isa.postprocess import Rounding
 
-LABEL = r"(?:[A-Za-z_$]|\.[A-Za-z_$])[\w.$]*"
+LABEL = r"\.?(?:[^\W\d]|\$)[\w.$]*"
 """A label; a leading dot is allowed."""
 
 INTEGER = r"[+-]?(?:0x[0-9a-f]+|\d+)"

@@ -23,12 +23,16 @@ _PLACEHOLDER = r"\{([^{}:]+):(\w+)\}"
 
 
 class TextError(ValueError):
-    """Text that is not an instruction; ``column`` counts from 1."""
+    """Text that is not an instruction.
 
-    def __init__(self, message: str, column: int) -> None:
+    ``column`` counts from 1; ``syntax`` is the operand syntax that came closest, if any did.
+    """
+
+    def __init__(self, message: str, column: int, syntax: str = "") -> None:
         super().__init__(message)
         self.message = message
         self.column = column
+        self.syntax = syntax
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,6 +60,7 @@ class _Step:
 
 @dataclass(frozen=True, slots=True)
 class _Failure:
+    template: str
     position: int
     expects: str = ""
     reason: str = ""
@@ -108,19 +113,26 @@ def format_instruction(inst: Instruction, *, label: LabelOf | None = None, pc: i
     return raw_data(inst.to_bytes()) if text is None else text
 
 
+def target_field(form: Form) -> str | None:
+    """The field that holds the distance to the branch target in halfwords, for forms that branch to one."""
+    for template in form.syntax:
+        for _, names, operand in _pieces(template):
+            if operand is KINDS["target"]:
+                return names[0]
+    return None
+
+
 def canonical(inst: Instruction) -> bool:
     """Whether the text of the instruction gives its word back."""
     return _text(inst, None, 0) is not None
 
 
+_UNITS = ((".word", 4), (".half", 2), (".byte", 1))
+
+
 def raw_data(data: bytes) -> str:
-    """The directive that emits the bytes: ``.word`` for 4, ``.half`` for other even counts, or ``.byte``."""
-    if len(data) == 4:
-        directive, width = ".word", 4
-    elif len(data) % 2 == 0:
-        directive, width = ".half", 2
-    else:
-        directive, width = ".byte", 1
+    """The directive that emits the bytes, in the widest unit that divides them."""
+    directive, width = next(row for row in _UNITS if len(data) % row[1] == 0)
     units = (int.from_bytes(data[i : i + width], "little") for i in range(0, len(data), width))
     return f"{directive} " + ", ".join(f"0x{unit:0{2 * width}x}" for unit in units)
 
@@ -179,7 +191,7 @@ def _match(form: Form, template: str, text: str, start: int) -> Parsed | _Failur
     for step in _steps(template):
         match = step.pattern.match(text, position)
         if match is None:
-            return _Failure(position, step.expects)
+            return _Failure(template, position, step.expects)
         if step.operand is not None:
             found = match.group(1)
             read: tuple[int, ...] | None
@@ -190,14 +202,14 @@ def _match(form: Form, template: str, text: str, start: int) -> Parsed | _Failur
                     read = step.operand.read(found)
                     _check(form, step.names, read)
                 except EncodingError as error:
-                    return _Failure(position, reason=str(error))
+                    return _Failure(template, position, reason=str(error))
             if read is None:
-                return _Failure(position, step.expects)
+                return _Failure(template, position, step.expects)
             open_ = open_ or (step.operand is KINDS["last"] and "open" in found.lower())
             values.update(zip(step.names, read))
         position = match.end()
     if position != len(text):
-        return _Failure(position, "the end of the instruction")
+        return _Failure(template, position, "the end of the instruction")
     return Parsed(Instruction(form, tuple(values.get(f.name, 0) for f in form.fields)), target, open_)
 
 
@@ -212,7 +224,13 @@ def _error(text: str, failures: list[_Failure]) -> TextError:
     if not reason:
         expected = " or ".join(dict.fromkeys(failure.expects for failure in failures))
         reason = f"expected {expected}, found {_found(rest)}"
-    return TextError(reason, len(text) - len(rest) + 1)
+    closest = next((failure for failure in failures if failure.reason), failures[0])
+    return TextError(reason, len(text) - len(rest) + 1, _described(closest.template))
+
+
+def _described(template: str) -> str:
+    """The template for a reader: operands by the names of their fields."""
+    return re.sub(_PLACEHOLDER, lambda match: match[2] if "+" in match[1] else match[1], template)
 
 
 def _found(rest: str) -> str:
