@@ -1,0 +1,50 @@
+"""What the operations of a bundle act on: registers, memory, tiles, flags, counters."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+from ptoc.isa.registers import GPR_COUNT, PE_COUNT, QUEUE_DEPTH
+from ptoc.runtime.bundle import Bundle
+from ptoc.runtime.lanes import Lanes
+from ptoc.runtime.memory import Memory, Window
+from ptoc.runtime.shared import SharedTiles
+from ptoc.runtime.tiles import LocalTiles
+
+Windows = dict[int, Window | Sequence[Window | None]]
+
+
+@dataclass(eq=False, slots=True)
+class Counters:
+    """What a run has done; bytes are those of element accesses, MACs those of valid elements."""
+
+    bundles: int = 0
+    operations: dict[str, int] = field(default_factory=dict)
+    scalar_instructions: int = 0
+    gm_bytes_read: int = 0
+    gm_bytes_written: int = 0
+    macs: int = 0
+    peak_local_bytes: int = 0
+    peak_shared_bytes: int = 0
+
+
+class Core:
+    """The state that outlives a bundle, without the instruction stream."""
+
+    def __init__(self, memory: Memory, *, strict_rings: bool = False) -> None:
+        self.memory = memory
+        self.regs: list[Lanes | None] = [0] * GPR_COUNT + [None] * (2 * QUEUE_DEPTH)
+        self.local = tuple(LocalTiles(strict=strict_rings) for _ in range(PE_COUNT))
+        self.shared = SharedTiles()
+        self.flags = 0
+        self.counters = Counters()
+        self.windows: Windows = {}
+        self.load_address = 0
+
+    def window(self, bundle: Bundle, pe: int) -> Window | None:
+        """The part of memory a bundle may touch on one PE; ``None`` is all of it."""
+        if not self.windows:
+            return None
+        window = self.windows.get(bundle.address - self.load_address)
+        return window if window is None or isinstance(window, Window) else window[pe]

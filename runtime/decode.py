@@ -1,0 +1,410 @@
+"""Instructions as executable steps: one closure per static instruction, made when it is first reached.
+
+A step takes the machine and returns the next PC. Everything that depends on the word alone is worked out
+here, once; what remains in the closures are the checks and effects of execution, in the machine's order.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+from ptoc.isa.dtypes import BY_CODE
+from ptoc.isa.encoding import FORMS, Instruction
+from ptoc.isa.faults import Fault, FaultKind
+from ptoc.isa.operations import operation_of
+from ptoc.isa.postprocess import ReluMode, Rounding
+from ptoc.isa.registers import GPR, MAX_LOCAL_SIZE_CODE, PE_MASKS
+from ptoc.runtime.bundle import (
+    Assembly,
+    Bundle,
+    DataAttributes,
+    LocalBinding,
+    LocalView,
+    MatrixAttributes,
+    Registers,
+    SharedBinding,
+    SharedView,
+)
+from ptoc.runtime.errors import UnsupportedOperation
+from ptoc.runtime.lanes import MASK64, apply
+from ptoc.runtime.scalar import Step, compile_scalar
+
+if TYPE_CHECKING:
+    from ptoc.runtime.machine import Machine
+
+MAX_BINDINGS = 4
+_STOPS = frozenset({"BSTOP", "C.BSTOP", "L.BSTOP"})
+
+
+def compile_step(inst: Instruction, pc: int) -> Step:
+    """The step of the instruction at ``pc``."""
+    following = pc + inst.length
+    if inst.form.tier == "reserved":
+        return _reserved(inst.key)
+    if inst.form.kind == "scalar":
+        return compile_scalar(inst, pc, following)
+    if is_start(inst.key):
+        return _start(inst, pc, following)
+    if inst.key in _STOPS:
+        return lambda m: m.complete(following)
+    maker = _COMMANDS.get(inst.key)
+    if maker is None:
+        raise UnsupportedOperation(f"{inst.key} is not simulated")
+    return maker(inst, following)
+
+
+def is_start(key: str) -> bool:
+    """Whether a form starts a block."""
+    return key.startswith(("BSTART", "C.BSTART")) or key == "B.HINT.TRACE"
+
+
+def resembles_start(word: int, length: int) -> bool:
+    """Whether an undecodable word has the fixed bits of a block start, so that it counts as one."""
+    return any(
+        form.length == length and word & form.mask == form.match and is_start(form.key) for form in FORMS
+    )
+
+
+def _reserved(key: str) -> Step:
+    def step(m: Machine) -> int:
+        raise Fault(FaultKind.IllegalInstruction, f"{key} is reserved")
+
+    return step
+
+
+# Block starts
+
+
+def _transfer(inst: Instruction) -> str:
+    """The transfer kind a block start asks for."""
+    key = inst.key
+    if key in ("C.BSTART.STD", "C.BSTART.FP"):
+        return {1: "FALL", 5: "IND", 7: "RET"}[inst["BrType"]]
+    last = key.rsplit(".", 1)[-1]
+    return last if last in ("DIRECT", "COND", "IND", "RET", "CALL", "ICALL") else "FALL"
+
+
+def _block_kind(inst: Instruction) -> str:
+    key = inst.key.removeprefix("C.")
+    if operation_of(inst) is not None:
+        return "TILE"
+    if key.startswith("BSTART.FP"):
+        return "FP"
+    if key == "B.HINT.TRACE" or key.startswith("BSTART.SYS"):
+        return "SYS"
+    return "STD"
+
+
+def _start(inst: Instruction, pc: int, following: int) -> Step:
+    operation = operation_of(inst)
+    if inst.key == "BSTART.TEPL" and operation is None:
+        return _start_fault(FaultKind.IllegalInstruction, "the selector names no operation")
+    kind, transfer = _block_kind(inst), _transfer(inst)
+    dtype = BY_CODE.get(inst["DataType"]) if operation is not None else None
+    distance = next((inst[f.name] for f in inst.form.fields if f.name.startswith("simm")), 0)
+    target = pc + 2 * distance & MASK64
+    return_address = pc + 2 + 2 * inst["uimm5"] if transfer in ("CALL", "ICALL") else None
+
+    def step(m: Machine) -> int:
+        block = m.block
+        goal = target
+        if transfer != "FALL":
+            m.started += 1
+            goal = _goal(m, block, transfer, target)
+            m.started -= 1
+        if block is not None:
+            resume = m.complete(pc)
+            if resume != pc:
+                return resume
+        m.block = Bundle(pc, m.started, kind, transfer, goal, transfer != "COND", operation, dtype)
+        m.started += 1
+        if return_address is not None:
+            m.regs[GPR["ra"]] = m.return_address = return_address
+        return following
+
+    return step
+
+
+def _goal(m: Machine, block: Bundle | None, transfer: str, target: int) -> int:
+    """The candidate target of a new block; odd ones fault before the old block completes."""
+    if transfer in ("IND", "ICALL"):
+        if block is None or block.kind not in ("STD", "FP"):
+            raise Fault(FaultKind.BundleControl, f"{transfer} takes the target of an active standard block")
+        target = block.target
+    elif transfer == "RET":
+        target = m.return_address
+    if target & 1:
+        raise Fault(FaultKind.InstructionPC, f"the target {target:#x} is odd", target)
+    return target
+
+
+def _start_fault(kind: FaultKind, rule: str) -> Step:
+    def step(m: Machine) -> int:
+        m.started += 1
+        raise Fault(kind, rule)
+
+    return step
+
+
+# Header commands
+
+
+def header(m: Machine) -> Bundle:
+    """The active block in its header phase; anything else is BundleControl."""
+    block = m.block
+    if block is None or block.body:
+        raise Fault(FaultKind.BundleControl, "a header command needs an active block before its body")
+    return block
+
+
+def _once(present: object, name: str) -> None:
+    if present:
+        raise Fault(FaultKind.BundleControl, f"a second {name} in one block")
+
+
+def _control_attributes(inst: Instruction, following: int) -> Step:
+    def step(m: Machine) -> int:
+        block = header(m)
+        _once(block.has_control, "B.CATR")
+        block.has_control = True
+        block.dimension_reduction = bool(inst["DR"])
+        block.trap = bool(inst["trap"])
+        return following
+
+    return step
+
+
+def _data_attributes(inst: Instruction, following: int) -> Step:
+    record = DataAttributes(
+        layout=inst["Layout"],
+        dtype_code=inst["DataType"],
+        pad=inst["PadValueOrByteId"],
+        cmode=inst["CMode"],
+        rounding=Rounding(inst["RMode"]),
+        saturate=bool(inst["Sat"]),
+        canonicalize=bool(inst["Canonicalize"]),
+    )
+
+    def step(m: Machine) -> int:
+        block = header(m)
+        _once(block.attributes, "B.DATR")
+        block.attributes = record
+        return following
+
+    return step
+
+
+def _matrix_attributes(inst: Instruction, following: int) -> Step:
+    record = MatrixAttributes(
+        pre_quant=inst["PreQuantMode"],
+        relu=ReluMode(inst["ReluMode"]),
+        group_code=inst["GroupNCode"],
+        row_max=bool(inst["RowMaxEn"]),
+        group_max=bool(inst["GroupMaxEn"]),
+        row_max_init=bool(inst["RowMaxInit"]),
+        absolute=bool(inst["MaxAbsEn"]),
+        trans_a=bool(inst["TransA"]),
+        trans_b=bool(inst["TransB"]),
+        cscale=bool(inst["CScaleEn"]),
+    )
+    consistent = (
+        record.row_max >= record.row_max_init
+        and (record.group_code != 0) == record.group_max
+        and (record.row_max or record.group_max) >= record.absolute
+    )
+
+    def step(m: Machine) -> int:
+        block = header(m)
+        _once(block.matrix, "B.FPATR")
+        if block.operation is None or block.operation.family != "CUBE":
+            raise Fault(FaultKind.BundleControl, "B.FPATR belongs to matrix operations")
+        if block.registers or block.locals or block.shared:
+            raise Fault(FaultKind.BundleControl, "B.FPATR comes before every binding")
+        if not consistent:
+            raise Fault(FaultKind.TileLegality, "the maximum fields of B.FPATR contradict each other")
+        block.matrix = record
+        return following
+
+    return step
+
+
+def _dimension(inst: Instruction, following: int) -> Step:
+    if inst.key == "C.B.DIMI":
+        index, register, immediate = inst["LoopNest"], 0, inst["imm8"]
+    else:
+        index, register, immediate = int(inst.key[-1]), inst["RegSrc"], inst["uimm17"]
+    constant = immediate & 0xFFFF
+
+    def step(m: Machine) -> int:
+        dims = header(m).dims
+        if dims[index] is not None:
+            raise Fault(FaultKind.BundleControl, f"LB{index} is set twice")
+        if register:
+            value = m.regs[register]
+            dims[index] = (
+                value + immediate & 0xFFFF
+                if type(value) is int
+                else apply(lambda v: v + immediate & 0xFFFF, (value,))
+            )
+        else:
+            dims[index] = constant
+        return following
+
+    return step
+
+
+def _registers(inst: Instruction, following: int) -> Step:
+    record = Registers((inst["RegSrc0"], inst["RegSrc1"], inst["RegSrc2"]), inst["RegDst"])
+
+    def step(m: Machine) -> int:
+        block = header(m)
+        _once(block.registers, "B.IOR")
+        block.registers = record
+        return following
+
+    return step
+
+
+def _local(inst: Instruction, following: int) -> Step:
+    mask = PE_MASKS[inst["PEMode"]]
+    if not mask:
+        return _zero_mask(following)
+    names = inst.form.position
+    sources = tuple(inst[name] for name in ("SrcTile0", "SrcTile1") if name in names)
+    size = inst["SizeCode"] if "SizeCode" in names else 0
+    hand = inst["DstTile"] if size else 0
+    last = bool(inst["L"])
+    shared_to_local = ("TMOV_L2S_INSERT", "TMOV_L2S_PUBLISH")
+
+    def step(m: Machine) -> int:
+        block = header(m)
+        bindings = block.locals
+        if bindings and bindings[-1].last:
+            raise Fault(FaultKind.BundleControl, "a B.IOT follows the one marked last")
+        if bindings and bindings[0].mask != mask:
+            raise Fault(FaultKind.TileLegality, "the masks of the bindings differ")
+        if size and block.operation is not None and block.operation.name in shared_to_local:
+            raise Fault(FaultKind.TileLegality, "a move into a Shared tile has no Local destination")
+        if len(bindings) == MAX_BINDINGS:
+            raise Fault(FaultKind.TileLegality, "a fifth B.IOT in one block")
+        binding = LocalBinding(sources, hand, size, mask, last)
+        bindings.append(binding)
+        m.open_group(following, binding)
+        return following
+
+    return step
+
+
+def _shared(inst: Instruction, following: int) -> Step:
+    mask = PE_MASKS[inst["PEMode"]]
+    if not mask:
+        return _zero_mask(following)
+    number, size = inst["SharedTID"], inst["SizeCode"]
+
+    def step(m: Machine) -> int:
+        block = header(m)
+        bindings = block.shared
+        if any(earlier.mask != mask for earlier in (*block.locals[:1], *bindings[:1])):
+            raise Fault(FaultKind.TileLegality, "the masks of the bindings differ")
+        if any(earlier.number == number for earlier in bindings):
+            raise Fault(FaultKind.BundleControl, f"S{number} is bound twice")
+        if len(bindings) == MAX_BINDINGS:
+            raise Fault(FaultKind.BundleControl, "a fifth B.IOS in one block")
+        binding = SharedBinding(number, size, mask)
+        bindings.append(binding)
+        m.open_group(following, binding)
+        return following
+
+    return step
+
+
+def _zero_mask(following: int) -> Step:
+    """A binder that selects no PE: no record, but the block remembers that it was there."""
+
+    def step(m: Machine) -> int:
+        if m.block is not None:
+            m.block.zero_mask_seen = True
+        m.open_group(following, None)
+        return following
+
+    return step
+
+
+def _hint(inst: Instruction, following: int) -> Step:
+    def step(m: Machine) -> int:
+        block = header(m)
+        _once(block.has_hint, "B.HINT")
+        block.has_hint = True
+        return following
+
+    return step
+
+
+def _subview(inst: Instruction, following: int) -> Step:
+    slot, size = inst["SrcSelect"], inst["SubviewSizeCode"]
+    register, immediate = inst["RegSrc"], inst["uimm11"]
+
+    def step(m: Machine) -> int:
+        binding = m.group(following - 4)
+        if binding is None:
+            return m.continue_group(following, slot)
+        local = isinstance(binding, LocalBinding)
+        if local and size > MAX_LOCAL_SIZE_CODE:
+            raise Fault(FaultKind.TileLegality, "the view is larger than a Local tile")
+        sources = len(binding.sources) if isinstance(binding, LocalBinding) else int(binding.size_code == 0)
+        if slot >= sources or slot <= m.group_role:
+            raise Fault(FaultKind.BundleControl, "the binding has no such source, or its view came before")
+        if isinstance(binding, LocalBinding):
+            offset = apply(lambda v: v + immediate & MASK64, (m.regs[register],))
+            view = LocalView(offset, size)
+            binding.views = (view, binding.views[1]) if slot == 0 else (binding.views[0], view)
+        else:
+            binding.view = SharedView(register, immediate, size)
+        return m.continue_group(following, slot)
+
+    return step
+
+
+_DESTINATION_ROLE = 2
+
+
+def _assemble(inst: Instruction, following: int) -> Step:
+    init, last = bool(inst["INIT"]), bool(inst["LAST"])
+    record = Assembly(init, last, inst["RegSrc"], inst["uimm11"], inst["SizeCode"])
+
+    def step(m: Machine) -> int:
+        binding = m.group(following - 4)
+        if binding is None:
+            return m.continue_group(following, _DESTINATION_ROLE)
+        local = isinstance(binding, LocalBinding)
+        if local and record.size_code > MAX_LOCAL_SIZE_CODE:
+            raise Fault(FaultKind.TileLegality, "the fragment is larger than a Local tile")
+        stores = binding.size_code != 0
+        if stores != record.init or (local and not stores) or m.group_role >= _DESTINATION_ROLE:
+            raise Fault(FaultKind.BundleControl, "B.ASSEMBLE does not fit the binding before it")
+        binding.assembly = record
+        return m.continue_group(following, _DESTINATION_ROLE)
+
+    return step
+
+
+_COMMANDS: dict[str, Callable[[Instruction, int], Step]] = {
+    "B.CATR": _control_attributes,
+    "B.DATR": _data_attributes,
+    "B.FPATR": _matrix_attributes,
+    "B.DIM.LB0": _dimension,
+    "B.DIM.LB1": _dimension,
+    "B.DIM.LB2": _dimension,
+    "C.B.DIMI": _dimension,
+    "B.IOR": _registers,
+    "B.IOT.D": _local,
+    "B.IOT.S": _local,
+    "B.IOT.SD": _local,
+    "B.IOT.SS": _local,
+    "B.IOT.SSD": _local,
+    "B.IOS": _shared,
+    "B.HINT": _hint,
+    "B.SUBVIEW": _subview,
+    "B.ASSEMBLE": _assemble,
+}

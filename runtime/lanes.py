@@ -1,0 +1,46 @@
+"""One scalar value on four PEs: an int while all agree, else one int per PE.
+
+Programs mostly compute the same numbers on every PE, so lockstep costs one Python operation, not four.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+from ptoc.isa.faults import Fault, FaultKind
+from ptoc.isa.registers import PE_COUNT
+from ptoc.runtime.errors import SimulatorDiagnostic
+
+MASK64 = (1 << 64) - 1
+Lanes = int | tuple[int, ...]
+
+
+def lane(value: Lanes, pe: int) -> int:
+    """The value on one PE."""
+    return value if type(value) is int else value[pe]  # type: ignore[index, return-value]
+
+
+def lanes(values: Sequence[int]) -> Lanes:
+    """Four values in their shortest form."""
+    first = values[0]
+    return first if all(value == first for value in values) else tuple(values)
+
+
+def apply(function: Callable[..., int], operands: Sequence[Lanes | None]) -> Lanes:
+    """``function`` on every PE; an operand that was never pushed is IllegalInstruction."""
+    if any(operand is None for operand in operands):
+        raise Fault(FaultKind.IllegalInstruction, "a t or u queue entry is read that was never pushed")
+    if all(type(operand) is int for operand in operands):
+        return function(*operands)
+    return lanes([function(*(lane(o, pe) for o in operands if o is not None)) for pe in range(PE_COUNT)])
+
+
+def uniform(value: Lanes, pes: Sequence[int], what: str) -> int:
+    """The one value of the PEs that matter; the machine has a single copy of ``what``."""
+    if type(value) is int:
+        return value
+    first = lane(value, pes[0])
+    if any(lane(value, pe) != first for pe in pes):
+        values = ", ".join(f"PE{pe} {lane(value, pe):#x}" for pe in pes)
+        raise SimulatorDiagnostic(f"divergent {what}: {values}")
+    return first

@@ -1,0 +1,86 @@
+"""Matrix products in the machine's order.
+
+Floating: ``acc = RNE32(acc + RNE32(a * b))`` with k ascending and two roundings per step. Integer: exact
+modulo 2^32, so any order will do, and floating BLAS is used where every partial sum is exact.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from functools import cache
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from ptoc.isa.dtypes import DType
+from ptoc.runtime.numerics.flags import UNDERFLOW
+from ptoc.runtime.numerics.formats import canonical_nans
+
+Floats = NDArray[np.float32]
+Words = NDArray[np.uint32]
+Kernel = Callable[[Floats, Floats, Floats], None]
+
+_EXACT_PRODUCTS = frozenset(["FP16", "HiF8", "E4M3", "E5M2", "E3M2", "E2M3", "E2M1X2", "E1M2X2"])
+_FLOAT32_EXACT = 1 << 24
+
+
+def exact_products(a: DType, b: DType) -> bool:
+    """Whether every product is exact in FP32, so that a fused multiply-add gives the same bits."""
+    return a.name in _EXACT_PRODUCTS and b.name in _EXACT_PRODUCTS
+
+
+def accumulate_floats(a: Floats, b: Floats, start: Floats | None, *, exact: bool) -> Floats:
+    """``start + a @ b`` in the machine's order; NaNs of the result are canonical.
+
+    ``exact`` promises that products need no rounding. The start defaults to +0 and is not modified.
+    """
+    if start is None:
+        acc = np.zeros((a.shape[0], b.shape[1]), np.float32)
+    else:
+        acc = np.array(start, np.float32, order="C", copy=True)
+    _kernel(exact)(np.ascontiguousarray(a), np.ascontiguousarray(b), acc)
+    return canonical_nans(acc)
+
+
+def accumulate_integers(a: NDArray[Any], b: NDArray[Any], start: Words | None) -> Words:
+    """``start + a @ b`` modulo 2^32 for operands of at most sixteen bits, as uint32 patterns."""
+    bound = _bound(a.dtype) * _bound(b.dtype) * a.shape[1]
+    carrier = np.float32 if bound <= _FLOAT32_EXACT else np.float64
+    product = (a.astype(carrier) @ b.astype(carrier)).astype(np.int64).astype(np.uint32)
+    return product if start is None else product + start
+
+
+def scale_rows(c: Words, exponents: NDArray[np.uint8]) -> tuple[Words, int]:
+    """CScale: row m of FP32 ``c`` times 2^-exponents[m], rounded to nearest even; NaNs stay bit for bit."""
+    values = c.view(np.float32)
+    with np.errstate(all="ignore"):
+        exact = np.ldexp(values.astype(np.float64), -exponents.astype(np.int64)[:, None])
+        scaled = exact.astype(np.float32)
+    finite = np.isfinite(values)
+    # Scaling down can only be inexact below the normal range.
+    inexact = bool((finite & (scaled.astype(np.float64) != exact)).any())
+    return np.where(finite, scaled.view(np.uint32), c), UNDERFLOW if inexact else 0
+
+
+def _bound(dtype: np.dtype[Any]) -> int:
+    return 1 << (8 * dtype.itemsize - (1 if dtype.kind == "i" else 0))
+
+
+@cache
+def _kernel(exact: bool) -> Kernel:
+    if os.environ.get("PTOC_NO_NUMBA") != "1":
+        try:
+            from ptoc.runtime.numerics import kernels
+        except ImportError:
+            return portable_kernel
+        fast: Kernel = kernels.fused if exact else kernels.separate
+        return fast
+    return portable_kernel
+
+
+def portable_kernel(a: Floats, b: Floats, acc: Floats) -> None:
+    """The rule itself, vectorised over rows and columns; the compiled kernels give the same bits."""
+    with np.errstate(all="ignore"):
+        for k in range(a.shape[1]):
+            acc += a[:, k, None] * b[None, k, :]

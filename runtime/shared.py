@@ -1,0 +1,141 @@
+"""Shared tiles S0..S63: whole objects visible to the core, and generations under assembly.
+
+An entry of the table is published and ready as a whole; what B.ASSEMBLE is still collecting lives beside it
+and replaces it in one step.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+from ptoc.isa.dtypes import DType
+from ptoc.isa.faults import Fault, FaultKind
+from ptoc.isa.layouts import NORM
+from ptoc.isa.registers import CELL_BYTES, SHARED_POOL_BYTES, size_bytes
+from ptoc.runtime.memory import Bits, carrier
+from ptoc.runtime.tiles import NUMERIC, Descriptor, Tile
+
+MAX_CELL_OFFSET = 2047
+
+
+@dataclass(frozen=True, eq=False)
+class SharedTile:
+    """A published Shared object and the PEs that may write it again."""
+
+    tile: Tile
+    mask: int
+
+
+@dataclass(frozen=True)
+class Fragment:
+    """The cells of a parent that one PE writes."""
+
+    first_cell: int
+    cells: int
+
+    @property
+    def end(self) -> int:
+        return self.first_cell + self.cells
+
+    def overlaps(self, other: Fragment) -> bool:
+        return self.first_cell < other.end and other.first_cell < self.end
+
+
+class Generation:
+    """A parent that B.ASSEMBLE bundles are filling; all fragments agree in mask, columns and type."""
+
+    def __init__(self, capacity: int, mask: int, cols: int, dtype: DType) -> None:
+        self.capacity = capacity
+        self.mask = mask
+        self.cols = cols
+        self.dtype = dtype
+        self.fragments: list[Fragment] = []
+        elements = capacity * 8 // dtype.bits
+        self._values: Bits = np.zeros(elements, carrier(dtype.bits))
+        self._defined: NDArray[np.bool_] = np.zeros(elements, bool)
+        self._valid_cols = 0
+
+    def matches(self, mask: int, cols: int, dtype: DType) -> bool:
+        return (self.mask, self.cols, self.dtype) == (mask, cols, dtype)
+
+    def covered(self, more: list[Fragment]) -> bool:
+        """Whether the fragments and ``more`` (none overlapping) fill the whole parent."""
+        return sum(f.cells for f in (*self.fragments, *more)) * CELL_BYTES == self.capacity
+
+    def place(self, fragment: Fragment, values: Bits) -> None:
+        """Put the valid rectangle of a fragment where its cells stand in the parent."""
+        first = fragment.first_cell * CELL_BYTES * 8 // self.dtype.bits
+        rows, cols = values.shape
+        numbers = first + np.arange(rows)[:, None] * self.cols + np.arange(cols)
+        self._values[numbers] = values
+        self._defined[numbers] = True
+        self._valid_cols = max(self._valid_cols, cols)
+        self.fragments.append(fragment)
+
+    def assembled(self) -> Tile:
+        """The finished object: valid down to the last row that holds a valid fragment element."""
+        rows = len(self._values) // self.cols
+        defined = self._defined.reshape(rows, self.cols)
+        valid_rows = int(np.flatnonzero(defined.any(axis=1))[-1]) + 1
+        descriptor = Descriptor(
+            NUMERIC, self.dtype, NORM, self.capacity, rows, self.cols, valid_rows, self._valid_cols
+        )
+        mask = defined[:valid_rows, : self._valid_cols]
+        values = self._values.reshape(rows, self.cols)[:valid_rows, : self._valid_cols]
+        return Tile(descriptor, values, defined=None if mask.all() else mask)
+
+
+class SharedTiles:
+    """The sixty-four names and their pool; a name is charged the larger of its object and open generation."""
+
+    def __init__(self) -> None:
+        self.tiles: dict[int, SharedTile] = {}
+        self.open: dict[int, Generation] = {}
+        self.peak = 0
+
+    def used(self, name: int = -1, capacity: int = 0) -> int:
+        """Bytes charged, as if ``name`` had (also) an object of ``capacity``."""
+        total = 0
+        for number in {*self.tiles, *self.open, name} - {-1}:
+            tile, generation = self.tiles.get(number), self.open.get(number)
+            sizes = [tile.tile.descriptor.capacity if tile else 0, generation.capacity if generation else 0]
+            total += max(*sizes, capacity if number == name else 0)
+        return total
+
+    def check_pool(self, name: int, capacity: int) -> None:
+        """TileLegality when an object of ``capacity`` under ``name`` does not fit."""
+        used = self.used(name, capacity)
+        if used > SHARED_POOL_BYTES:
+            rule = f"the Shared pool would hold {used} of {SHARED_POOL_BYTES} bytes"
+            raise Fault(FaultKind.TileLegality, rule)
+
+    def publish(self, name: int, tile: Tile, mask: int) -> None:
+        """Replace the object of a name in one step."""
+        self.tiles[name] = SharedTile(tile, mask)
+        self.peak = max(self.peak, self.used())
+
+
+def view_of(parent: Tile, offset: int, size_code: int) -> Tile:
+    """The range of a row-major parent that B.SUBVIEW selects: part of one row, or whole rows."""
+    d = parent.descriptor
+    size = size_bytes(size_code)
+    if offset > MAX_CELL_OFFSET or offset * CELL_BYTES + size > d.capacity:
+        raise Fault(FaultKind.TileLegality, f"the view of {size} bytes at cell {offset} leaves its parent")
+    count = size * 8 // d.dtype.bits
+    row, col = divmod(offset * CELL_BYTES * 8 // d.dtype.bits, d.cols)
+    if col + count <= d.cols:
+        rows, cols = 1, count
+    elif col == 0 and count % d.cols == 0:
+        rows, cols = count // d.cols, d.cols
+    else:
+        raise Fault(FaultKind.TileLegality, "a view is part of one row or a number of whole rows")
+    valid_rows = min(d.valid_rows - row, rows)
+    valid_cols = min(d.valid_cols - col, cols)
+    if valid_rows <= 0 or valid_cols <= 0:
+        raise Fault(FaultKind.TileLegality, "the view holds no valid element of its parent")
+    area = np.s_[row : row + valid_rows, col : col + valid_cols]
+    descriptor = Descriptor(NUMERIC, d.dtype, NORM, size, rows, cols, valid_rows, valid_cols)
+    defined = None if parent.defined is None else parent.defined[area]
+    return Tile(descriptor, parent.values[area], defined=defined)
