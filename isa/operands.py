@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from ptoc.isa import dtypes, operations, registers
 from ptoc.isa.forms import EncodingError
@@ -25,13 +25,15 @@ class Operand:
 
     ``show`` gives the text of field values, ``None`` when they have none. ``read`` gives the values of a text
     that ``pattern`` matched, ``None`` when it is not of this kind after all; it raises ``EncodingError`` with
-    a reason where one is worth telling. ``expects`` describes the kind in messages.
+    a reason where one is worth telling. ``expects`` describes the kind in messages, ``syntax`` stands for it
+    where a syntax is shown; if it is empty, the names of the fields do.
     """
 
     expects: str
     pattern: str
     show: Callable[[Values], str | None]
     read: Callable[[str], Values | None]
+    syntax: str = ""
 
 
 def integer(text: str) -> int:
@@ -53,10 +55,12 @@ def _named(
     return Operand(expects, pattern, lambda values: texts.get(values[0]), read)
 
 
-def _suffix(names: Mapping[str, int], expects: str) -> Operand:
+def _suffix(names: Mapping[str, int]) -> Operand:
     """A modifier after a register: ``.uw`` or nothing; codes without a name are aliases and have no text."""
     suffixes = {f".{name}" if name else "": code for name, code in names.items()}
-    return _named(expects, suffixes, pattern=r"(?:\.[a-z]+)?")
+    shown = [suffix for suffix in suffixes if suffix]
+    plain = _named(" or ".join(shown), suffixes, pattern=r"(?:\.[a-z]+)?")
+    return replace(plain, syntax=f"[{'|'.join(shown)}]")
 
 
 def _read_tile(text: str) -> Values:
@@ -152,7 +156,7 @@ def _operation(engine: operations.Engine) -> Operand:
             raise EncodingError(f"{op} runs on the {op.engine} engine, it starts with {op.start}")
         return (op.mode, op.function)
 
-    return Operand(f"an operation of the {engine} engine", _NAME, show, read)
+    return Operand(f"an operation of the {engine} engine", _NAME, show, read, "operation")
 
 
 _ALIASED_GPRS = {f"r{code}": code for code in range(registers.GPR_COUNT)}
@@ -183,12 +187,16 @@ KINDS: dict[str, Operand] = {
     "destination": _named(
         "a destination register, t or u", {**registers.GPR, "u": 30, "t": 31}, _ALIASED_GPRS
     ),
-    "arithmetic": _suffix({"sw": 0, "uw": 1, "neg": 2, "": 3}, ".sw, .uw or .neg"),
-    "logical": _suffix({"sw": 0, "uw": 1, "not": 2, "": 3}, ".sw, .uw or .not"),
-    "compare": _suffix({"": 0, "sw": 1, "uw": 2}, ".sw or .uw"),
-    "select": _suffix({"": 0, "neg": 3}, ".neg"),
+    "arithmetic": _suffix({"sw": 0, "uw": 1, "neg": 2, "": 3}),
+    "logical": _suffix({"sw": 0, "uw": 1, "not": 2, "": 3}),
+    "compare": _suffix({"": 0, "sw": 1, "uw": 2}),
+    "select": _suffix({"": 0, "neg": 3}),
     "shift": Operand(
-        "a shift such as <<3", r"(?:<<\s*\d+)?", lambda v: f"<<{v[0]}" if v[0] else "", _read_shift
+        "a shift such as <<3",
+        r"(?:<<\s*\d+)?",
+        lambda v: f"<<{v[0]}" if v[0] else "",
+        _read_shift,
+        "[<<shift]",
     ),
     "tile": Operand("a tile such as T#1", r"[TUMN]#?\d+", _show_tile, _read_tile),
     "hand": _named(
@@ -200,7 +208,11 @@ KINDS: dict[str, Operand] = {
     ),
     "size": Operand("a size code such as 3", r"\d+", lambda v: str(v[0]), _read_size),
     "last": Operand(
-        "last", r"(?:,\s*(?:last|<last>|open)(?!\w))?", lambda v: ", last" if v[0] else "", _read_last
+        "last",
+        r"(?:,\s*(?:last|<last>|open)(?!\w))?",
+        lambda v: ", last" if v[0] else "",
+        _read_last,
+        "[, last]",
     ),
     "layout": _named("a layout such as NORM or ND2M32", {code.name: int(code) for code in LayoutCode}),
     "pad": _named("Zero, Max, Min or Null", {"Zero": 0, "Max": 1, "Min": 2, "Null": 3}),
@@ -223,12 +235,14 @@ KINDS: dict[str, Operand] = {
         r"(?:[a-z]+(?:\s*,\s*[a-z]+)*)?",
         _show_attributes,
         _read_attributes,
+        "trap, atomic, aq|rl|aqrl, far, dr",
     ),
     "likelihood": Operand(
         "BR.likely or BR.unlikely",
         r"(?:BR\.(?:un)?likely\s*,\s*)?",
         lambda v: _LIKELIHOODS.get(v),
         _read_likelihood,
+        "[BR.likely|BR.unlikely, ]",
     ),
     "temperature": _named("TEMP.hot, TEMP.warm, TEMP.cool or TEMP.none", _TEMPERATURES, pattern=r"TEMP\.\w+"),
     "trace": _named("begin or end", {"begin": 0, "end": 1}),

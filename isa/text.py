@@ -229,8 +229,8 @@ def _error(text: str, failures: list[_Failure]) -> TextError:
 
 
 def _described(template: str) -> str:
-    """The template for a reader: operands by the names of their fields."""
-    return re.sub(_PLACEHOLDER, lambda match: match[2] if "+" in match[1] else match[1], template)
+    """The template for a reader: operands by the names of their fields, or by the syntax of their kind."""
+    return re.sub(_PLACEHOLDER, lambda match: KINDS[match[2]].syntax or match[1], template)
 
 
 def _found(rest: str) -> str:

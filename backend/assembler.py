@@ -1,0 +1,291 @@
+"""Assembly text: parsed into statements, printed from them, assembled into an image.
+
+One instruction per line or several parted by ``;``. ``//`` begins a comment, and so does ``#`` at the start
+of a line. Labels are ``name:``. Directives: ``.text``, ``.data``, ``.loc "file" line column``, ``.access n``,
+``.byte``/``.half``/``.word value, ...``, ``.fill width, value, count``, ``.align n`` and
+``.iota width, start, rows, row_step, cols, col_step``.
+
+When no B.IOT of a block says ``last``, the final one becomes it; the word ``open`` on that one prevents this.
+Binders with an empty PE mask do not count, they do nothing.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field, replace
+from typing import NamedTuple
+
+from ptoc.backend import encoder
+from ptoc.backend.statements import (
+    Access,
+    Align,
+    Bytes,
+    Inst,
+    Iota,
+    Label,
+    Location,
+    Section,
+    Splat,
+    Statement,
+)
+from ptoc.isa.commands import STARTS, STOPS
+from ptoc.isa.encoding import Instruction
+from ptoc.isa.image import pack
+from ptoc.isa.operands import INTEGER, LABEL, integer
+from ptoc.isa.text import TextError, canonical, format_instruction, parse_instruction, raw_data
+
+
+class Problem(NamedTuple):
+    """One error: where, what, the text it is about, and the rule (a syntax) it breaks, if there is one."""
+
+    file: str
+    line: int
+    column: int
+    message: str
+    text: str
+    rule: str = ""
+
+    def __str__(self) -> str:
+        rule = f"\n    syntax: {self.rule}" if self.rule else ""
+        return f"{self.file}:{self.line}:{self.column}: {self.message}\n    {self.text}{rule}"
+
+
+class AssemblyError(ValueError):
+    """Everything that is wrong with an assembly file, in the order of its lines."""
+
+    def __init__(self, problems: Sequence[Problem]) -> None:
+        super().__init__("\n".join(map(str, problems)))
+        self.problems = tuple(problems)
+
+
+def assemble(text: str, *, raw: bool = False, file: str = "<assembly>") -> bytes:
+    """The ELF image of an assembly text, or with ``raw`` only the bytes of its code.
+
+    ``AssemblyError`` lists all errors of the text, which they call ``file``.
+    """
+    source = _parse(text, file)
+    image, problems = encoder.encode_all(source.statements)
+    source.problems += (source.problem(source.places[p.index], p.message) for p in problems)
+    source.raise_problems()
+    return image.code if raw else pack(image)
+
+
+def parse(text: str, *, file: str = "<assembly>") -> list[Statement]:
+    """The statements of an assembly text; ``AssemblyError`` lists all errors in it."""
+    source = _parse(text, file)
+    source.raise_problems()
+    return source.statements
+
+
+class _Place(NamedTuple):
+    """Where a piece of text stands; both count from 1."""
+
+    line: int
+    column: int
+
+
+@dataclass(slots=True)
+class _Source:
+    """What has been read of a text: statements, the place of each, and errors."""
+
+    file: str
+    lines: list[str]
+    statements: list[Statement] = field(default_factory=list)
+    places: list[_Place] = field(default_factory=list)
+    problems: list[Problem] = field(default_factory=list)
+    opened: set[int] = field(default_factory=set)
+
+    def add(self, statement: Statement, place: _Place) -> None:
+        self.statements.append(statement)
+        self.places.append(place)
+
+    def problem(self, place: _Place, message: str, rule: str = "") -> Problem:
+        return Problem(self.file, place.line, place.column, message, self.lines[place.line - 1].strip(), rule)
+
+    def raise_problems(self) -> None:
+        if self.problems:
+            raise AssemblyError(sorted(self.problems, key=lambda p: (p.line, p.column)))
+
+
+_PIECE = re.compile(r'(?:"(?:[^"\\]|\\.)*"?|(?!//)[^";])+')
+_LABEL = re.compile(rf"\s*({LABEL})\s*:")
+
+
+def _parse(text: str, file: str) -> _Source:
+    source = _Source(file, text.split("\n"))
+    for number, line in enumerate(source.lines, 1):
+        for column, piece in _pieces(line):
+            try:
+                _parse_piece(source, piece, number, column)
+            except TextError as error:
+                place = _Place(number, column + error.column)
+                source.problems.append(source.problem(place, error.message, error.syntax))
+    for index in _unterminated(source.statements):
+        if index not in source.opened:
+            source.statements[index] = _terminated(source.statements[index])
+    return source
+
+
+def _pieces(line: str) -> Iterator[tuple[int, str]]:
+    """The instructions of a line with the number of characters before each."""
+    if line.lstrip().startswith("#"):
+        return
+    position = 0
+    while position < len(line) and not line.startswith("//", position):
+        match = _PIECE.match(line, position)
+        if match is not None:
+            yield position, match.group()
+            position = match.end()
+        else:
+            position += 1
+
+
+def _parse_piece(source: _Source, piece: str, line: int, column: int) -> None:
+    position = 0
+    while label := _LABEL.match(piece, position):
+        source.add(Label(label.group(1)), _Place(line, column + label.start(1) + 1))
+        position = label.end()
+    blanked = " " * position + piece[position:]
+    body = blanked.strip()
+    if not body:
+        return
+    place = _Place(line, column + len(blanked) - len(blanked.lstrip()) + 1)
+    if body.startswith("."):
+        source.add(_parse_directive(blanked), place)
+        return
+    parsed = parse_instruction(blanked)
+    if parsed.open:
+        source.opened.add(len(source.statements))
+    source.add(Inst(parsed.instruction, parsed.target), place)
+
+
+def _unterminated(statements: Sequence[Statement]) -> Iterator[int]:
+    """The index of the final effective B.IOT of every block in which none is marked as the last."""
+    in_block, final, marked = False, -1, False
+    for index, statement in enumerate(statements):
+        if not isinstance(statement, Inst) or not canonical(statement.instruction):
+            continue
+        inst = statement.instruction
+        if inst.key in STARTS or inst.key in STOPS:
+            if final >= 0 and not marked:
+                yield final
+            in_block, final, marked = inst.key in STARTS, -1, False
+        elif in_block and inst.form.mnemonic == "B.IOT" and inst["PEMode"]:
+            final, marked = index, marked or inst["L"] == 1
+    if final >= 0 and not marked:
+        yield final
+
+
+def _terminated(statement: Statement) -> Inst:
+    assert isinstance(statement, Inst)
+    inst = statement.instruction
+    position = inst.form.position["L"]
+    return Inst(replace(inst, values=(*inst.values[:position], 1, *inst.values[position + 1 :])))
+
+
+_DIRECTIVE = re.compile(r"\s*(\.[a-z]+)\s*")
+_LOC = re.compile(r'("(?:[^"\\]|\\.)*")\s*,?\s*(\d+)\s*,?\s*(\d+)\s*$')
+_WIDTHS = {".byte": 1, ".half": 2, ".word": 4}
+_NUMERIC: dict[str, tuple[int, str, Callable[..., Statement]]] = {
+    ".access": (1, ".access argument", Access),
+    ".align": (1, ".align boundary", Align),
+    ".fill": (3, ".fill width, value, count", Splat),
+    ".iota": (6, ".iota width, start, rows, row_step, cols, col_step", Iota),
+}
+
+
+def _parse_directive(piece: str) -> Statement:
+    match = _DIRECTIVE.match(piece)
+    name = match.group(1) if match else piece.strip()
+    end = match.end() if match else len(piece)
+    rest = piece[end:]
+    if name in (".text", ".data") and not rest:
+        return Section("text" if name == ".text" else "data")
+    if name == ".loc":
+        return _parse_location(rest, end)
+    if name in _WIDTHS:
+        values = _integers(rest, end, f"{name} value, ...")
+        return Bytes(b"".join(_unit(value, _WIDTHS[name], end) for value in values))
+    if name in _NUMERIC:
+        count, syntax, build = _NUMERIC[name]
+        numbers = _integers(rest, end, syntax)
+        if len(numbers) != count:
+            raise TextError(f"{name} takes {count} numbers, not {len(numbers)}", end + 1, syntax)
+        return build(*numbers)
+    if name in (".text", ".data"):
+        raise TextError(f"{name} takes nothing, found '{rest.strip()}'", end + 1)
+    raise TextError(f"there is no directive {name}", len(piece) - len(piece.lstrip()) + 1)
+
+
+def _parse_location(rest: str, column: int) -> Location:
+    match = _LOC.match(rest)
+    try:
+        file = json.loads(match[1]) if match else None
+    except ValueError:
+        file = None
+    if match is None or file is None:
+        syntax = '.loc "file" line column'
+        raise TextError("a file name in quotes, a line and a column must follow", column + 1, syntax)
+    return Location(file, int(match[2]), int(match[3]))
+
+
+def _integers(rest: str, column: int, syntax: str) -> list[int]:
+    numbers = []
+    for match in re.finditer(r"[^,]*(?:,|$)", rest):
+        text = match.group().rstrip(",").strip()
+        if re.fullmatch(INTEGER, text, re.IGNORECASE):
+            numbers.append(integer(text))
+        elif text or match.end() < len(rest) or not numbers:
+            raise TextError(f"expected an integer, found '{text}'", column + match.start() + 1, syntax)
+    return numbers
+
+
+def _unit(value: int, width: int, column: int) -> bytes:
+    if not -1 << 8 * width - 1 <= value < 1 << 8 * width:
+        raise TextError(f"{value} does not fit in {width} bytes", column + 1)
+    return (value % (1 << 8 * width)).to_bytes(width, "little")
+
+
+def print_statements(statements: Sequence[Statement], *, indent: str = "    ") -> str:
+    """Assembly text that parses into the statements again.
+
+    That holds for statements in canonical form: instructions that have text, distances of branches to a label
+    0, no empty ``Bytes``. An instruction without text is printed as the bytes it stands for.
+    """
+    unterminated = set(_unterminated(statements))
+    lines = []
+    for index, statement in enumerate(statements):
+        text = statement_text(statement)
+        if index in unterminated:
+            text += ", open"
+        lines.append(text if isinstance(statement, Label) else indent + text)
+    return "".join(line + "\n" for line in lines)
+
+
+def statement_text(statement: Statement) -> str:
+    """One statement as text, without regard to the block it is in."""
+    match statement:
+        case Section(name):
+            return f".{name}"
+        case Label(name):
+            return f"{name}:"
+        case Inst(instruction, target):
+            return _instruction_text(instruction, target)
+        case Location(file, line, column):
+            return f".loc {json.dumps(file)} {line} {column}"
+        case Access(argument):
+            return f".access {argument}"
+        case Splat(width, value, count):
+            return f".fill {width}, {value}, {count}"
+        case Iota(width, start, rows, row_step, cols, col_step):
+            return f".iota {width}, {start}, {rows}, {row_step}, {cols}, {col_step}"
+        case Bytes(data):
+            return raw_data(data)
+        case Align(boundary):
+            return f".align {boundary}"
+
+
+def _instruction_text(inst: Instruction, target: str | None) -> str:
+    return format_instruction(inst, label=None if target is None else lambda _: target)
