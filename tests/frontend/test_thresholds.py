@@ -115,8 +115,8 @@ def test_equals_numpy(name: str, op: Operator, scalar: Any) -> None:
 @pytest.mark.slow
 @pytest.mark.parametrize("source", [*FLOATS, *INTEGERS, "python"])
 @pytest.mark.parametrize("name", FLOATS + INTEGERS)
-def test_equals_numpy_around_every_power_of_two(name: str, source: str) -> None:
-    for exponent in range(66):
+def test_equals_numpy_around_the_powers_of_two_of_some_type(name: str, source: str) -> None:
+    for exponent in (0, 1, 7, 8, 10, 11, 15, 16, 23, 24, 25, 31, 32, 52, 53, 54, 62, 63, 64, 65):
         for number in (2**exponent - 1, 2**exponent, 2**exponent + 1, 2.0**exponent, 2.0**-exponent):
             for scalar in (as_type(source, number), as_type(source, -number)):
                 for op in OPERATORS if scalar is not None else ():
