@@ -186,7 +186,7 @@ def _terminated(statement: Statement) -> Inst:
 
 
 _DIRECTIVE = re.compile(r"\s*(\.[a-z]+)\s*")
-_LOC = re.compile(r'("(?:[^"\\]|\\.)*")\s*,?\s*(\d+)\s*,?\s*(\d+)\s*$')
+_LOC = re.compile(r'("(?:[^"\\]|\\.)*")\s*,?\s*([0-9]{1,40})\s*,?\s*([0-9]{1,40})\s*$')
 _WIDTHS = {".byte": 1, ".half": 2, ".word": 4}
 _NUMERIC: dict[str, tuple[int, str, Callable[..., Statement]]] = {
     ".access": (1, ".access argument", Access),

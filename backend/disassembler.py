@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import linecache
+import os.path
 import re
 from collections.abc import Iterator
 from dataclasses import replace
@@ -50,10 +51,15 @@ class _Row(NamedTuple):
 def _listing(rows: list[_Row], lines: list[str], origin: int) -> Iterator[str]:
     for row, line in zip(rows, lines, strict=True):
         if isinstance(row.statement, Location):
-            place = row.statement
-            text = linecache.getline(place.file, place.line).strip()
-            yield f"// {place.file}:{place.line}: {text}".rstrip(": ")
+            yield _source_comment(row.statement)
         yield line if row.offset is None else f"{line:<56}// {origin + row.offset:#x}"
+
+
+def _source_comment(place: Location) -> str:
+    # An image may name any file; only regular ones are opened.
+    text = linecache.getline(place.file, place.line).strip() if os.path.isfile(place.file) else ""
+    comment = f"// {place.file}:{place.line}" + (f": {text}" if text else "")
+    return comment.replace("\n", " ")
 
 
 def _labels(image: Image, section: SectionName) -> dict[int, list[str]]:

@@ -19,7 +19,16 @@ from ptoc.backend.statements import (
 )
 from ptoc.isa.commands import STARTS
 from ptoc.isa.encoding import EncodingError, Instruction
-from ptoc.isa.image import AccessRow, Image, LineRow, SectionName, Symbol
+from ptoc.isa.image import (
+    AccessRow,
+    Image,
+    ImageError,
+    LineRow,
+    SectionName,
+    Symbol,
+    check_name,
+    check_number,
+)
 from ptoc.isa.text import target_field
 
 WIDTHS = (1, 2, 4, 8)
@@ -54,7 +63,7 @@ def encode_all(statements: Sequence[Statement]) -> tuple[Image, list[Problem]]:
     for index, statement in enumerate(statements):
         try:
             layout.place(index, statement)
-        except EncodingError as error:
+        except (EncodingError, ImageError) as error:
             layout.problems.append(Problem(index, str(error)))
     if layout.access is not None:
         layout.problems.append(Problem(layout.access[0], "no block start follows this access"))
@@ -111,12 +120,17 @@ class _Layout:
             case Section(name):
                 self.section = name
             case Label(name):
+                check_name(name)
                 if name in self.labels:
                     raise EncodingError(f"label {name} is defined twice")
                 self.labels[name] = (self.section, offset)
-            case Location():
+            case Location(file, line, column):
+                check_name(file)
+                check_number(line)
+                check_number(column)
                 self.location = statement
             case Access(argument):
+                check_number(argument)
                 self.access = (index, argument)
             case Inst():
                 self._place_instruction(index, offset, statement)

@@ -269,25 +269,33 @@ def _check(image: Image) -> None:
     for symbol in image.symbols:
         if not 0 <= symbol.offset <= sizes[symbol.section]:
             raise ImageError(f"symbol {symbol.name} is outside section {symbol.section}")
-    _check_names(image)
+    for symbol in image.symbols:
+        check_name(symbol.name)
+    for row in image.lines:
+        check_name(row.file)
+        check_number(row.line)
+        check_number(row.column)
+    for access in image.accesses:
+        check_number(access.argument)
     for what, offsets in (
         ("source lines", [row.offset for row in image.lines]),
         ("accesses", [row.offset for row in image.accesses]),
     ):
         if offsets != sorted(offsets) or (offsets and not 0 <= offsets[0] <= offsets[-1] <= len(image.code)):
             raise ImageError(f"the {what} do not ascend or are outside the code")
-    numbers = [row.argument for row in image.accesses]
-    for row in image.lines:
-        numbers += (row.line, row.column)
-    if numbers and not 0 <= min(numbers) <= max(numbers) < 1 << 32:
-        raise ImageError("a line, column or argument number does not fit in 32 bits")
 
 
-def _check_names(image: Image) -> None:
-    for name in [symbol.name for symbol in image.symbols] + [row.file for row in image.lines]:
-        try:
-            size = len(name.encode())
-        except UnicodeEncodeError:
-            raise ImageError(f"name {name!r} has no UTF-8 form") from None
-        if "\0" in name or size >= _LONGEST_NAME:
-            raise ImageError("a name contains NUL or is too long")
+def check_name(name: str) -> None:
+    """``ImageError`` when an image cannot hold the name of a symbol or file."""
+    try:
+        size = len(name.encode())
+    except UnicodeEncodeError:
+        raise ImageError(f"name {name!r} has no UTF-8 form") from None
+    if "\0" in name or size >= _LONGEST_NAME:
+        raise ImageError("a name contains NUL or is too long")
+
+
+def check_number(number: int) -> None:
+    """``ImageError`` when an image cannot hold a line, column or argument number."""
+    if not 0 <= number < 1 << 32:
+        raise ImageError(f"number {number} does not fit in 32 bits")

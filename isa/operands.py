@@ -13,7 +13,9 @@ from ptoc.isa.postprocess import Rounding
 LABEL = r"\.?(?:[^\W\d]|\$)[\w.$]*"
 """A label; a leading dot is allowed."""
 
-INTEGER = r"[+-]?(?:0x[0-9a-f]+|\d+)"
+INTEGER = r"[+-]?(?:0x[0-9a-f]{1,32}|[0-9]{1,40})"
+"""An integer literal; no longer than any field can want."""
+
 _NAME = r"[A-Za-z_]\w*"
 
 Values = tuple[int, ...]
@@ -182,7 +184,7 @@ KINDS: dict[str, Operand] = {
         "a register or queue entry such as a0 or t#1",
         {**registers.GPR, **_QUEUES},
         _ALIASED_GPRS,
-        r"[A-Za-z]\w*(?:#\d+)?",
+        r"[A-Za-z]\w*(?:#[0-9])?",
     ),
     "destination": _named(
         "a destination register, t or u", {**registers.GPR, "u": 30, "t": 31}, _ALIASED_GPRS
@@ -193,20 +195,22 @@ KINDS: dict[str, Operand] = {
     "select": _suffix({"": 0, "neg": 3}),
     "shift": Operand(
         "a shift such as <<3",
-        r"(?:<<\s*\d+)?",
+        r"(?:<<\s*[0-9]{1,9})?",
         lambda v: f"<<{v[0]}" if v[0] else "",
         _read_shift,
         "[<<shift]",
     ),
-    "tile": Operand("a tile such as T#1", r"[TUMN]#?\d+", _show_tile, _read_tile),
+    "tile": Operand("a tile such as T#1", r"[TUMN]#?[0-9]{1,9}", _show_tile, _read_tile),
     "hand": _named(
         "a hand T, U, M or N", {hand: code for code, hand in enumerate(registers.HANDS)}, pattern="[A-Za-z]"
     ),
-    "shared": Operand("a Shared name S0..S63", r"S\d+", lambda v: f"S{v[0]}", lambda text: (int(text[1:]),)),
+    "shared": Operand(
+        "a Shared name S0..S63", r"S[0-9]{1,9}", lambda v: f"S{v[0]}", lambda text: (int(text[1:]),)
+    ),
     "mask": Operand(
         "four mask digits such as 1111", r"[01]{4}(?!\d)", lambda v: _mask_text(v[0]), _read_mask
     ),
-    "size": Operand("a size code such as 3", r"\d+", lambda v: str(v[0]), _read_size),
+    "size": Operand("a size code such as 3", r"[0-9]{1,9}", lambda v: str(v[0]), _read_size),
     "last": Operand(
         "last",
         r"(?:,\s*(?:last|<last>|open)(?!\w))?",

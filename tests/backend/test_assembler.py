@@ -219,6 +219,12 @@ def test_the_last_binder(text: str, last: list[int]) -> None:
         (".iota 4, 0, -1, 0, 1, 0", "1:1", "-1 x 1 integers cannot be"),
         (".align 0", "1:1", "alignment 0 is not in"),
         (".loc file 1 1", "1:6", "a file name in quotes, a line and a column must follow"),
+        ('.loc "a" 4294967296 1', "1:1", "number 4294967296 does not fit in 32 bits"),
+        ('.loc "\\u0000" 1 1', "1:1", "a name contains NUL or is too long"),
+        ('.loc "\\ud800" 1 1', "1:1", "name '\\ud800' has no UTF-8 form"),
+        (".access -1\nBSTART.TLOAD U8", "1:1", "number -1 does not fit in 32 bits"),
+        (".byte " + "9" * 5000, "1:7", "expected an integer, found '999"),
+        ("B.DIM LB0, " + "9" * 5000, "1:12", "uimm17 = 999"),
         (".bss", "1:1", "there is no directive .bss"),
         (".text 1", "1:7", ".text takes nothing, found '1'"),
     ],
@@ -227,6 +233,14 @@ def test_errors_say_where(text: str, place: str, message: str) -> None:
     with pytest.raises(AssemblyError) as error:
         assemble(text, file="t.s")
     assert f"t.s:{place}: {message}" in str(error.value)
+
+
+@given(st.text(max_size=60))
+def test_noise_gives_errors_only(text: str) -> None:
+    try:
+        assemble(text)
+    except AssemblyError as error:
+        assert error.problems
 
 
 def test_all_errors_are_told() -> None:
