@@ -85,6 +85,10 @@ class ArgumentError(PtocError, ValueError):
     """An array given to a kernel cannot be passed to the machine."""
 
 
+class ShapeError(PtocError, ValueError):
+    """Shapes in a kernel that numpy would not accept together either, or that ptoc does not take."""
+
+
 class CompileError(PtocError):
     """The kernel is understood, but no program for it exists on this target."""
 

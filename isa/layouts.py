@@ -63,7 +63,12 @@ CUBE_STORE: dict[int, str] = {
     LayoutCode.M162ND: CUBE_M16,
     LayoutCode.N82ND: CUBE_N8,
 }
-NORM_LOAD: dict[int, str] = {LayoutCode.NORM: NORM, LayoutCode.ND2DN: DN, LayoutCode.ND2ZN: ZN, LayoutCode.ND2NZ: NZ}
+NORM_LOAD: dict[int, str] = {
+    LayoutCode.NORM: NORM,
+    LayoutCode.ND2DN: DN,
+    LayoutCode.ND2ZN: ZN,
+    LayoutCode.ND2NZ: NZ,
+}
 """Destination layouts of an ordinary Local TLOAD."""
 
 

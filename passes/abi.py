@@ -27,9 +27,6 @@ ALIGNMENT = 4096
 GAP = 65536
 """Unmapped bytes at least between two arrays, so that a stray address faults."""
 
-DATA_ALIGNMENT = 64
-"""Alignment of each constant inside the data section."""
-
 
 def uses_arena(arrays: int) -> bool:
     """Whether arrays are found at static offsets from one register instead of in a register each."""

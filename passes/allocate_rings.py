@@ -44,12 +44,21 @@ class AllocateRings(ModulePass):
                     _give_up(translation, full)
             except DoesNotFit as reason:
                 _give_up(translation, reason)
-        reject(function, "the tiles of this kernel do not fit the Local pool", rule="Local tile pool of 256 KiB per PE")
+        reject(
+            function,
+            "the tiles of this kernel do not fit the Local pool",
+            rule="Local tile pool of 256 KiB per PE",
+        )
 
 
 def _give_up(translation: _Translation, reason: DoesNotFit) -> None:
     op = translation.op_of(reason)
-    reject(op, f"tile registers: {reason}", rule="Local tile registers", hint="split the kernel into smaller ones")
+    reject(
+        op,
+        f"tile registers: {reason}",
+        rule="Local tile registers",
+        hint="split the kernel into smaller ones",
+    )
 
 
 class _Translation:

@@ -31,7 +31,12 @@ _STORE_LAYOUT = {
     TileLayout.CUBE_M16: LayoutCode.M162ND,
     TileLayout.CUBE_N8: LayoutCode.N82ND,
 }
-_CMODE = {p: code for code, p in enumerate((Predicate.EQ, Predicate.NE, Predicate.LT, Predicate.GT, Predicate.LE, Predicate.GE))}
+_CMODE = {
+    p: code
+    for code, p in enumerate(
+        (Predicate.EQ, Predicate.NE, Predicate.LT, Predicate.GT, Predicate.LE, Predicate.GE)
+    )
+}
 _PAD_ZERO, _PAD_NULL = 0, 3
 
 STOP = make("BSTOP")

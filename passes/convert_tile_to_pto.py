@@ -70,7 +70,7 @@ def data_offsets(data: Sequence[tile.GlobalOp | pto.DataOp]) -> dict[str, int]:
     offsets, end = {}, 0
     for each in data:
         offsets[each.sym_name.data] = end
-        end = -(-(end + each.value.nbytes) // abi.DATA_ALIGNMENT) * abi.DATA_ALIGNMENT
+        end = -(-(end + each.value.nbytes) // pto.DATA_ALIGNMENT) * pto.DATA_ALIGNMENT
     return offsets
 
 
@@ -88,7 +88,9 @@ def _constant(value: SSAValue) -> int | None:
 
 
 class _Lowering:
-    def __init__(self, function: func.FuncOp, data: Sequence[tile.GlobalOp], resident: dict[int, int]) -> None:
+    def __init__(
+        self, function: func.FuncOp, data: Sequence[tile.GlobalOp], resident: dict[int, int]
+    ) -> None:
         self.function = function
         self.block = function.body.block
         self.data = data_offsets(data)

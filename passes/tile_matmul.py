@@ -22,10 +22,10 @@ from ptoc.dialects import nd, tile
 from ptoc.dialects.attributes import dtype_of, row_stride_bytes, shape_2d
 from ptoc.dialects.tile import TileLayout, TileType
 from ptoc.isa.dtypes import DType
+from ptoc.passes.diagnostics import reject
 from ptoc.passes.fuse_epilogue import accumulator_of
 from ptoc.passes.planning.rings import DoesNotFit
 from ptoc.passes.planning.tiling import MatmulTiling, RowBlock, matmul_tiling, split_rows
-from ptoc.passes.diagnostics import reject
 from ptoc.passes.rewriting import Emitter, Index, the_function
 from ptoc.passes.tile_values import Array, array_of, splat_array
 

@@ -63,7 +63,9 @@ def array_of(value: SSAValue) -> Array:
     return Array(op.source, row_stride_bytes(cast(MemRefType, op.source.type)))
 
 
-def constant_array(e: Emitter, module: ModuleOp, value: SplatAttr | IotaAttr, dtype: DType, stride: int) -> Array:
+def constant_array(
+    e: Emitter, module: ModuleOp, value: SplatAttr | IotaAttr, dtype: DType, stride: int
+) -> Array:
     """Constant data as an array; equal data is shared."""
     globals_ = [op for op in module.body.block.ops if isinstance(op, tile.GlobalOp)]
     name = next((op.sym_name.data for op in globals_ if op.value == value), None)
@@ -73,7 +75,9 @@ def constant_array(e: Emitter, module: ModuleOp, value: SplatAttr | IotaAttr, dt
         created.location = e.origin.location
         first = module.body.block.first_op
         assert first is not None
-        Rewriter.insert_op(created, InsertPoint.after(globals_[-1]) if globals_ else InsertPoint.before(first))
+        Rewriter.insert_op(
+            created, InsertPoint.after(globals_[-1]) if globals_ else InsertPoint.before(first)
+        )
     count = value.nbytes // value.width.data
     memref = e.emit(tile.GetGlobalOp(name, MemRefType(element_type(dtype), [count]))).result
     return Array(memref, stride, constant=True)

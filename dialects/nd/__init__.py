@@ -132,7 +132,11 @@ class BroadcastOp(IRDLOperation):
 
     def verify_(self) -> None:
         shape, result = _shape(self.source), _shape(self.result)
-        if shape[-1] != result[-1] or shape[:-1] not in ((), (1,)) or _element(self.source) != _element(self.result):
+        if (
+            shape[-1] != result[-1]
+            or shape[:-1] not in ((), (1,))
+            or _element(self.source) != _element(self.result)
+        ):
             raise VerifyException(f"{self.source.type} does not repeat row by row to {self.result.type}")
 
 
@@ -242,7 +246,9 @@ class ScatterOp(IRDLOperation):
 
 def accumulates_into(accumulator: DType, stored: DType) -> bool:
     """Whether arrays of ``stored`` hold the accumulator: integer sums are modulo 2^32, with or without a sign."""
-    return stored == accumulator or (not stored.is_float and stored.bits == accumulator.bits and not accumulator.is_float)
+    return stored == accumulator or (
+        not stored.is_float and stored.bits == accumulator.bits and not accumulator.is_float
+    )
 
 
 @irdl_op_definition

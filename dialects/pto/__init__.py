@@ -30,6 +30,9 @@ from xdsl.utils.exceptions import VerifyException
 from ptoc.dialects.tile import IotaAttr, SplatAttr
 from ptoc.isa.encoding import Instruction
 
+DATA_ALIGNMENT = 64
+"""Every constant starts at a multiple of this many bytes in the data section."""
+
 
 @dataclass(frozen=True, slots=True)
 class Coded:
@@ -128,7 +131,9 @@ class BundleOp(IRDLOperation):
             raise VerifyException("a bundle holds instructions from a block start to a stop")
         keys = [op.instruction.form.key for op in self.instructions]
         if not is_start(keys[0]) or not is_stop(keys[-1]):
-            raise VerifyException(f"a bundle begins with a block start and ends with BSTOP, not {keys[0]} … {keys[-1]}")
+            raise VerifyException(
+                f"a bundle begins with a block start and ends with BSTOP, not {keys[0]} … {keys[-1]}"
+            )
         if any(is_start(key) or is_stop(key) for key in keys[1:-1]):
             raise VerifyException("a bundle holds one block")
 

@@ -275,7 +275,9 @@ class SplatAttr(ParametrizedAttribute):
 
     def print_parameters(self, printer: Printer) -> None:
         with printer.in_angle_brackets():
-            printer.print_string(f"width = {self.width.data}, bits = {self.bits.data:#x}, count = {self.count.data}")
+            printer.print_string(
+                f"width = {self.width.data}, bits = {self.bits.data:#x}, count = {self.count.data}"
+            )
 
 
 @irdl_attr_definition
@@ -299,7 +301,9 @@ class IotaAttr(ParametrizedAttribute):
 
     @classmethod
     def parse_parameters(cls, parser: AttrParser) -> Sequence[Attribute]:
-        return [IntAttr(v) for v in _parse_integers(parser, ("width", "rows", "row_step", "cols", "col_step"))]
+        return [
+            IntAttr(v) for v in _parse_integers(parser, ("width", "rows", "row_step", "cols", "col_step"))
+        ]
 
     def print_parameters(self, printer: Printer) -> None:
         with printer.in_angle_brackets():

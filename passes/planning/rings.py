@@ -167,7 +167,9 @@ class _Replay:
         generation = self.state.bound[value]
         distances = {_position(self.state.rings[pe][hand], generation) for pe in pes}
         if 0 in distances:
-            raise DoesNotFit(f"{step.name}: a source has left hand {HANDS[hand]} after {GENERATIONS} publications")
+            raise DoesNotFit(
+                f"{step.name}: a source has left hand {HANDS[hand]} after {GENERATIONS} publications"
+            )
         if len(distances) > 1:
             raise DoesNotFit(f"{step.name}: a source stands at different distances on different PEs")
         return hand, distances.pop()
@@ -205,7 +207,7 @@ def replay(program: Program, hands: dict[int, int]) -> Plan:
 
 
 def _roles(program: Program) -> dict[int, str]:
-    """"carried" for accumulators and what starts them, "invariant" for what a deeper loop reads, else "stream"."""
+    """ "carried" for accumulators and what starts them, "invariant" for what a deeper loop reads, else "stream"."""
     roles: dict[int, str] = {}
     depth_of: dict[int, int] = {}
 

@@ -103,7 +103,11 @@ def _matmul_loop(tiling: MatmulTiling, a: DType, b: DType, acc: DType) -> Progra
         Step("B", (), 2, capacity(layouts.CUBE_N8, b, tiling.k, tiling.n), mask),
         Step("TMATMUL.ACC", (3, 1, 2), 4, d_bytes, mask, accumulates=True),
     )
-    inner = (Step("C", (), 0, d_bytes, mask), Loop(body, 64, (Carried(0, 3, 4, 5),)), Step("TSTORE", (5,), None, 0, mask))
+    inner = (
+        Step("C", (), 0, d_bytes, mask),
+        Loop(body, 64, (Carried(0, 3, 4, 5),)),
+        Step("TSTORE", (5,), None, 0, mask),
+    )
     return (Loop(inner, 64),)
 
 

@@ -1,0 +1,99 @@
+"""From a function and array specifications to a program: trace, three stages, encode."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from xdsl.utils.exceptions import VerifyException
+
+from ptoc.arrays import ArraySpec
+from ptoc.backend.encoder import encode
+from ptoc.backend.lowering import statements
+from ptoc.dialects import make_context
+from ptoc.errors import CompileError, PtocError, SourceLocation, UnsupportedError
+from ptoc.functions import MaskedView
+from ptoc.passes.arguments import argument_kinds
+from ptoc.passes.diagnostics import Diagnostic
+from ptoc.passes.pipeline import STAGES, run_stage
+from ptoc.passes.rewriting import the_function
+from ptoc.program import Program, Results
+from ptoc.tracing import Trace, Tracer
+
+
+def trace_kernel(
+    function: Callable[..., Any],
+    name: str,
+    specs: Sequence[ArraySpec],
+    names: Sequence[str],
+    where: SourceLocation | None,
+) -> tuple[Trace, Results]:
+    """Run a kernel on stand-ins; the IR it wrote down, and where its results are."""
+    trace = Trace(name, specs, names, where)
+    try:
+        returned = function(*trace.arguments)
+    except RecursionError:
+        raise UnsupportedError("the kernel recurses without end", where=where) from None
+    if returned is None:
+        return trace, Results("none", trace.finish([]))
+    form = type(returned).__name__ if isinstance(returned, tuple | list) else "single"
+    values = list(returned) if form != "single" else [returned]
+    for value in values:
+        if isinstance(value, MaskedView):
+            raise UnsupportedError(
+                "the kernel returns src[mask], whose size depends on the data",
+                where=where,
+                hint="return np.where(mask, src, other)",
+            )
+        if not isinstance(value, Tracer):
+            raise UnsupportedError(
+                f"the kernel returns a {type(value).__name__}", where=where, hint="return arrays, or nothing"
+            )
+    return trace, Results(form if form in ("tuple", "list") else "single", trace.finish(values))
+
+
+def compile_kernel(
+    function: Callable[..., Any],
+    name: str,
+    specs: Sequence[ArraySpec],
+    names: Sequence[str],
+    where: SourceLocation | None,
+) -> Program:
+    """Compile a kernel for arrays of these specifications."""
+    trace, results = trace_kernel(function, name, specs, names, where)
+    context, module = make_context(), trace.module
+    try:
+        module.verify()
+        modules = {}
+        for stage in STAGES:
+            run_stage(context, module, stage)
+            modules[stage] = module.clone()
+            if stage == "nd":
+                kinds = argument_kinds(the_function(module))
+                types = [a.type for a in the_function(module).body.block.args]
+    except Diagnostic as diagnostic:
+        raise _user_error(diagnostic) from None
+    except VerifyException as error:
+        raise CompileError(
+            f"the compiler produced IR that does not verify: {error}",
+            where=where,
+            hint="please report this kernel",
+        ) from None
+    listing = statements(module)
+    return Program(
+        name,
+        tuple(specs),
+        tuple(names),
+        tuple(kinds),
+        tuple(types),
+        results,
+        modules,
+        listing,
+        encode(listing),
+    )
+
+
+def _user_error(diagnostic: Diagnostic) -> PtocError:
+    place = diagnostic.where
+    where = None if place is None else SourceLocation(place[0], place[1], place[2] or None)
+    return UnsupportedError(diagnostic.message, where=where, rule=diagnostic.rule, hint=diagnostic.hint)

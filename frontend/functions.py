@@ -1,0 +1,531 @@
+"""What numpy's functions become: a table from numpy function to the ``nd`` operations that stand for it.
+
+Every function here checks types by asking numpy itself (NEP 50 included), so results have the dtype that numpy gives
+them, and what numpy refuses is refused with numpy's words.
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, cast
+
+import numpy as np
+import numpy.typing as npt
+from xdsl.dialects.builtin import TensorType
+from xdsl.ir import SSAValue
+
+from ptoc.dialects import nd
+from ptoc.dialects.attributes import Predicate
+from ptoc.errors import PtocError, ShapeError, UnsupportedError, caller_location
+from ptoc.isa import dtypes
+from ptoc.thresholds import Comparison, fold
+from ptoc.tracing import Tracer, builtin_element, unsupported
+
+Scalar = (bool, int, float, np.generic)
+
+
+def apply_ufunc(ufunc: np.ufunc, method: str, inputs: Sequence[Any], kwargs: dict[str, Any]) -> Any:
+    """A ufunc call with at least one traced operand."""
+    rule = _UFUNCS.get(ufunc)
+    if rule is None or method != "__call__":
+        suffix = "" if method == "__call__" else f".{method}"
+        raise unsupported(f"np.{ufunc.__name__}{suffix}")
+    out = kwargs.pop("out", None)
+    _reject_captured(inputs)
+    result = rule(*inputs, **kwargs)
+    if out is None:
+        return result
+    return _into(out[0] if isinstance(out, tuple) else out, result)
+
+
+def apply_function(function: Callable[..., Any], args: Sequence[Any], kwargs: Mapping[str, Any]) -> Any:
+    """A numpy function (not a ufunc) with at least one traced operand."""
+    rule = _FUNCTIONS.get(function)
+    if rule is None:
+        name = getattr(function, "__name__", str(function))
+        raise unsupported(f"np.{name}")
+    _reject_captured(args)
+    try:
+        return rule(*args, **kwargs)
+    except TypeError as error:
+        if error.__traceback__ is not None and error.__traceback__.tb_next is None:
+            raise unsupported(f"this form of np.{function.__name__} ({error})") from None
+        raise
+
+
+def _reject_captured(operands: Sequence[Any]) -> None:
+    for operand in operands:
+        if isinstance(operand, np.ndarray) and operand.ndim:
+            raise unsupported(
+                "an array that is not an argument",
+                hint="make it an argument of the kernel; ptoc compiles for arguments",
+            )
+        if not (operand is None or isinstance(operand, (Tracer, MaskedView, np.ndarray, *Scalar))):
+            raise unsupported(f"an operand of type {type(operand).__name__}")
+
+
+def _into(dest: Any, value: Tracer) -> Tracer:
+    """``out=``: store a result to an array of its shape and dtype."""
+    if not isinstance(dest, Tracer):
+        raise unsupported("out= with an array that is not an argument")
+    return update(dest, value)
+
+
+def update(dest: Tracer, value: Tracer) -> Tracer:
+    """Give ``dest`` the contents of ``value``, as in-place operators do."""
+    if dest.shape != value.shape or dest.dtype != value.dtype:
+        raise unsupported(
+            f"storing {value!r} to {dest!r} in place",
+            hint="shapes and dtypes must agree; convert with astype first",
+        )
+    dest.replace(value.read())
+    return dest
+
+
+def _shape_error(message: str, hint: str | None = None) -> PtocError:
+    return ShapeError(message, where=caller_location(), hint=hint)
+
+
+def _describe(*operands: Any) -> str:
+    return " and ".join(
+        f"{'x'.join(map(str, x.shape))} {x.dtype}" if isinstance(x, Tracer) else repr(x) for x in operands
+    )
+
+
+# -- matmul ---------------------------------------------------------------------------------------
+
+
+def matmul(x: Any, y: Any, *, dtype: npt.DTypeLike | None = None, casting: str = "same_kind") -> Tracer:
+    """``np.matmul`` of two matrices; the accumulator is float32, int32 or uint32 by the operands' class."""
+    if not (isinstance(x, Tracer) and isinstance(y, Tracer)):
+        raise unsupported("np.matmul of an array and a scalar")
+    if x.ndim != 2 or y.ndim != 2:
+        raise _shape_error(
+            f"np.matmul takes two matrices here, not {_describe(x, y)}",
+            "reshape vectors to one row or one column",
+        )
+    if x.shape[1] != y.shape[0]:
+        raise _shape_error(
+            f"np.matmul of {_describe(x, y)}: {x.shape[1]} columns do not meet {y.shape[0]} rows"
+        )
+    result = _numpy_dtype(lambda a, b: np.matmul(a, b, dtype=dtype), x, y)  # type: ignore[arg-type]
+    a, b = _without_widening(x), _without_widening(y)
+    accumulator = _accumulator(a, b, x, y, result)
+    shape = (x.shape[0], y.shape[1])
+    stored = result if _same_sum(accumulator, result) else accumulator.numpy
+    type_ = TensorType(builtin_element(stored), shape)
+    value = x.trace.value(("matmul", a, b, type_), lambda: nd.MatmulAccOp(a, b, None, type_))
+    traced = x.trace.tracer(value, stored)
+    return traced if stored == result else astype(traced, result)
+
+
+def _without_widening(x: Tracer) -> SSAValue:
+    """An operand without an exact ``astype`` in front of it: the machine widens by itself."""
+    value = x.read()
+    if isinstance(value.owner, nd.CastOp):
+        source = value.owner.source
+        if np.can_cast(_numpy_of(source), x.dtype, "safe"):
+            return source
+    return value
+
+
+def _numpy_of(value: SSAValue) -> np.dtype[Any]:
+    from ptoc.dialects.attributes import dtype_of
+
+    return dtype_of(cast(TensorType, value.type).element_type).numpy
+
+
+def _same_sum(accumulator: dtypes.DType, result: np.dtype[Any]) -> bool:
+    """Whether the machine's sum has the result's bits: 32-bit integer sums are modulo 2^32, signed or not."""
+    return result == accumulator.numpy or (
+        result.kind in "iu" and result.itemsize == 4 and not accumulator.is_float
+    )
+
+
+def _accumulator(a: SSAValue, b: SSAValue, x: Tracer, y: Tracer, result: np.dtype[Any]) -> dtypes.DType:
+    """The accumulator type of a product that numpy gives ``result``; an error where the machine has none."""
+    types = [dtypes.from_numpy(_numpy_of(v)) for v in (a, b)]
+    accumulator = None if np.bool_ in (x.dtype, y.dtype) else dtypes.accumulator(*types)
+    if accumulator is None:
+        raise unsupported(
+            f"np.matmul of {_describe(x, y)}",
+            hint="operands are float16, bfloat16 or float32, or int8 and int16, or uint8 and uint16",
+        )
+    narrow_float = (
+        accumulator.is_float and result.name in ("float16", "bfloat16") and x.dtype == y.dtype == result
+    )
+    if _same_sum(accumulator, result) or narrow_float:
+        return accumulator
+    wide = accumulator.numpy_name
+    raise unsupported(
+        f"np.matmul of {_describe(x, y)} with a result of {result}",
+        hint=f"the machine adds in {wide}: write np.matmul(a, b, dtype=np.{wide})",
+    )
+
+
+def _numpy_dtype(function: Callable[..., Any], *operands: Any) -> np.dtype[Any]:
+    """The dtype that numpy gives a result, found by calling numpy on arrays of one element."""
+    tiny = [np.zeros((1, 1), x.dtype) if isinstance(x, Tracer) else x for x in operands]
+    try:
+        with warnings.catch_warnings(), np.errstate(all="ignore"):
+            warnings.simplefilter("ignore")
+            return np.asarray(function(*tiny)).dtype
+    except (TypeError, ValueError, OverflowError) as error:
+        raise UnsupportedError(
+            f"numpy refuses {_describe(*operands)}: {error}", where=caller_location()
+        ) from None
+
+
+def dot(x: Any, y: Any) -> Tracer:
+    """``np.dot`` of two matrices."""
+    if isinstance(x, Tracer) and isinstance(y, Tracer) and x.ndim == y.ndim == 2:
+        return matmul(x, y)
+    raise unsupported(f"np.dot of {_describe(x, y)}", hint="np.dot takes two matrices here")
+
+
+# -- what surrounds a matmul ----------------------------------------------------------------------
+
+
+def add(x: Any, y: Any) -> Tracer:
+    """``c + matmul``: the sum starts from c, which has the accumulator's dtype (a matrix or a row)."""
+    result = _numpy_dtype(np.add, x, y)
+    traced = [v for v in (x, y) if isinstance(v, Tracer)]
+    if any(v.dtype != result for v in traced):
+        raise unsupported(
+            f"a sum of {_describe(x, y)}",
+            hint=f"both sides need one dtype: write np.matmul(a, b, dtype=...) for a product of {result}",
+        )
+    if not any(isinstance(v.read().owner, nd.MatmulAccOp | nd.CastOp) for v in traced):
+        raise unsupported(
+            f"a sum of {_describe(x, y)}",
+            hint="+ is supported as the accumulation c + np.matmul(a, b, dtype=c.dtype)",
+        )
+    if result.itemsize == 2:
+        raise unsupported(
+            f"a sum in {result} around a matmul",
+            hint="numpy would round twice: write c + np.matmul(a, b, dtype=np.float32) with a float32 c, then astype",
+        )
+    shape = _broadcast(x, y)
+    left, right = (_operand(v, shape, result, traced[0]) for v in (x, y))
+    value = traced[0].trace.value(("add", left, right), lambda: nd.AddOp(left, right))
+    return traced[0].trace.tracer(value, result)
+
+
+def maximum(x: Any, y: Any) -> Tracer:
+    """``np.maximum(matmul, 0)``, in either order."""
+    if isinstance(y, Tracer) and not isinstance(x, Tracer):
+        x, y = y, x
+    if isinstance(y, Tracer) or y != 0 or _numpy_dtype(np.maximum, x, y) != x.dtype or x.dtype == np.bool_:
+        raise unsupported(
+            f"np.maximum of {_describe(x, y)}", hint="np.maximum(c + np.matmul(...), 0) is ReLU"
+        )
+    source = x.read()
+    if not isinstance(source.owner, nd.MatmulAccOp | nd.AddOp | nd.CastOp | nd.ReluOp):
+        raise unsupported(
+            f"np.maximum of {_describe(x, y)}", hint="np.maximum(x, 0) is supported on the result of a matmul"
+        )
+    value = x.trace.value(("relu", source), lambda: nd.ReluOp(source))
+    return x.trace.tracer(value, x.dtype)
+
+
+def astype(x: Tracer, dtype: npt.DTypeLike) -> Tracer:
+    """A conversion; exact ones in front of a matmul cost nothing, others end one."""
+    target = np.dtype(dtype)
+    if target == x.dtype:
+        return x.copy()
+    try:
+        element = builtin_element(target)
+    except (TypeError, ValueError):
+        raise unsupported(f"astype({target})") from None
+    if x.dtype == np.bool_ or target == np.bool_:
+        raise unsupported(
+            f"astype from {x.dtype} to {target}", hint="compare with 0, or select with np.where"
+        )
+    source = x.read()
+    value = x.trace.value(("cast", source, element), lambda: nd.CastOp(source, element))
+    return x.trace.tracer(value, target)
+
+
+# -- masks ----------------------------------------------------------------------------------------
+
+_SWAPPED = {"eq": "eq", "ne": "ne", "lt": "gt", "gt": "lt", "le": "ge", "ge": "le"}
+
+
+def _comparison(name: str) -> Callable[[Any, Any], Tracer]:
+    def compare(x: Any, y: Any) -> Tracer:
+        if not isinstance(x, Tracer):
+            return _compare(_SWAPPED[name], y, x)
+        return _compare(name, x, y)
+
+    return compare
+
+
+def _compare(name: str, x: Tracer, y: Any) -> Tracer:
+    trace = x.trace
+    if x.dtype == np.bool_:
+        raise unsupported("a comparison of bool arrays", hint="use the bool array itself as the mask")
+    if not isinstance(y, Tracer):
+        try:
+            folded = fold(name, x.dtype, y)  # type: ignore[arg-type]
+        except (TypeError, ValueError) as error:
+            raise UnsupportedError(f"comparing {_describe(x, y)}: {error}", where=caller_location()) from None
+        if not isinstance(folded, Comparison):
+            return trace.tracer(trace.splat(int(folded.value), x.shape, np.dtype(bool)), bool)
+        threshold = trace.splat(folded.bits, x.shape, x.dtype)
+        return _mask(folded.op, x.read(), threshold, x)
+    if x.dtype != y.dtype:
+        raise unsupported(
+            f"a comparison of {_describe(x, y)}",
+            hint="TCMP compares elements of one type: give both one dtype",
+        )
+    shape = _broadcast(x, y)
+    return _mask(name, *(trace.broadcast(v.read(), shape) for v in (x, y)), x)
+
+
+def _mask(name: str, left: SSAValue, right: SSAValue, x: Tracer) -> Tracer:
+    predicate = Predicate(name)
+    value = x.trace.value(("compare", name, left, right), lambda: nd.CompareOp(predicate, left, right))
+    return x.trace.tracer(value, bool)
+
+
+def _constant_mask(value: SSAValue) -> bool | None:
+    """The value of a mask that is the same everywhere."""
+    if isinstance(value.owner, nd.BroadcastOp):
+        return _constant_mask(value.owner.source)
+    return bool(value.owner.bits.data) if isinstance(value.owner, nd.SplatOp) else None
+
+
+def where(mask: Any, *branches: Any) -> Tracer:
+    """``np.where(mask, a, b)``; the branches are arrays or scalars."""
+    if len(branches) != 2:
+        raise unsupported(
+            "np.where with one argument", hint="its result's size depends on the data; use a mask"
+        )
+    a, b = branches
+    if not (isinstance(mask, Tracer) and mask.dtype == np.bool_):
+        raise unsupported(
+            f"np.where with a condition of {_describe(mask)}", hint="the condition is a mask: compare"
+        )
+    result = _numpy_dtype(lambda *v: np.where(np.ones((1, 1), bool), *v), a, b)
+    for branch in (a, b):
+        if isinstance(branch, Tracer) and branch.dtype != result:
+            raise unsupported(
+                f"np.where with branches {_describe(a, b)}",
+                hint=f"numpy converts to {result}; give both that dtype",
+            )
+    shape = _broadcast(mask, a, b)
+    condition = mask.trace.broadcast(mask.read(), shape)
+    first, second = (_operand(v, shape, result, mask) for v in (a, b))
+    constant = _constant_mask(condition)
+    if constant is not None:
+        return mask.trace.tracer(first if constant else second, result)
+    value = mask.trace.value(
+        ("where", condition, first, second), lambda: nd.WhereOp(condition, first, second)
+    )
+    return mask.trace.tracer(value, result)
+
+
+def _operand(x: Any, shape: tuple[int, ...], dtype: np.dtype[Any], near: Tracer) -> SSAValue:
+    """An array or a scalar as a tensor of ``shape`` and ``dtype``."""
+    if isinstance(x, Tracer):
+        return near.trace.broadcast(x.read(), shape)
+    return near.trace.splat(_bits(x, dtype), shape, dtype)
+
+
+def _bits(scalar: Any, dtype: np.dtype[Any]) -> int:
+    """The bits of a scalar after numpy's assignment to an element of ``dtype``."""
+    element = np.zeros(1, dtype)
+    try:
+        with warnings.catch_warnings(), np.errstate(all="ignore"):
+            warnings.simplefilter("ignore")
+            element[...] = scalar
+    except (TypeError, ValueError, OverflowError) as error:
+        raise UnsupportedError(f"{scalar!r} is no {dtype}: {error}", where=caller_location()) from None
+    return int(element.view(f"u{dtype.itemsize}")[0])
+
+
+def _broadcast(*operands: Any) -> tuple[int, ...]:
+    """The common shape; only rows repeat, for a column has no stride of its own."""
+    shapes = [x.shape for x in operands if isinstance(x, Tracer)]
+    try:
+        shape = np.broadcast_shapes(*shapes)
+    except ValueError:
+        raise _shape_error(f"shapes {', '.join(map(str, shapes))} do not broadcast") from None
+    for each in shapes:
+        if each != shape and (each[-1] != shape[-1] or each[:-1] not in ((), (1,))):
+            raise unsupported(
+                f"broadcasting {each} to {shape}",
+                hint="a row repeats for every row; expand a column into an array",
+            )
+    return shape
+
+
+class MaskedView:
+    """``src[mask]``: the selected elements, which only a write under the same mask can take."""
+
+    def __init__(self, source: Tracer, mask: SSAValue) -> None:
+        self.value = source.read()
+        self.dtype = source.dtype
+        self.mask = mask
+
+    def _refuse(self, *args: Any, **kwargs: Any) -> Any:
+        raise unsupported(
+            "using src[mask] elsewhere than in dst[mask] = src[mask]",
+            hint="its size depends on the data; np.where(mask, src, other) keeps the shape",
+        )
+
+    __array_ufunc__ = __array_function__ = __array__ = __getitem__ = __setitem__ = _refuse
+    __len__ = __iter__ = __bool__ = __add__ = __radd__ = __matmul__ = __rmatmul__ = _refuse
+    __mul__ = __rmul__ = __sub__ = __rsub__ = __lt__ = __gt__ = __le__ = __ge__ = _refuse
+
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith("__"):
+            raise AttributeError(name)
+        return self._refuse()
+
+
+def _is_everything(key: Any) -> bool:
+    full = slice(None)
+    return (
+        key is Ellipsis
+        or key == full
+        or (isinstance(key, tuple) and all(k is Ellipsis or k == full for k in key))
+    )
+
+
+def _mask_key(x: Tracer, key: Any) -> SSAValue:
+    if not isinstance(key, Tracer) or key.dtype != np.bool_:
+        raise unsupported(
+            f"indexing with {key!r}" if not isinstance(key, Tracer) else f"indexing with a {key.dtype} array",
+            hint="index with a mask of the array's shape, or with [:]",
+        )
+    if key.shape != x.shape:
+        raise _shape_error(f"a mask of shape {key.shape} does not select from shape {x.shape}")
+    return key.read()
+
+
+def getitem(x: Tracer, key: Any) -> Tracer | MaskedView:
+    """``x[mask]`` and ``x[:]``."""
+    if not isinstance(key, Tracer) and _is_everything(key):
+        return x
+    return MaskedView(x, _mask_key(x, key))
+
+
+def setitem(x: Tracer, key: Any, value: Any) -> None:
+    """``x[mask] = other[mask]``, ``x[mask] = scalar``, ``x[:] = array``."""
+    if isinstance(value, np.ndarray) and not value.ndim:
+        value = value[()]
+    if not isinstance(key, Tracer) and _is_everything(key):
+        if isinstance(value, Tracer):
+            _assign_all(x, value)
+            return
+        if isinstance(value, Scalar):
+            x.replace(_operand(value, x.shape, x.dtype, x))
+            return
+        raise unsupported(f"assigning a {type(value).__name__} to an array")
+    mask = _mask_key(x, key)
+    if isinstance(value, MaskedView):
+        if value.mask is not mask:
+            raise unsupported("dst[mask] = src[other mask]", hint="both sides need the same mask")
+        if value.dtype != x.dtype:
+            raise unsupported(
+                f"assigning {value.dtype} elements to a {x.dtype} array", hint="give both arrays one dtype"
+            )
+        _store_masked(x, mask, value.value)
+    elif isinstance(value, Scalar):
+        _store_masked(x, mask, _operand(value, x.shape, x.dtype, x))
+    else:
+        raise unsupported(
+            "dst[mask] = array", hint="write dst[mask] = src[mask], or np.copyto(dst, src, where=mask)"
+        )
+
+
+def _assign_all(x: Tracer, value: Tracer) -> None:
+    if value.dtype != x.dtype:
+        raise unsupported(f"assigning {value.dtype} to a {x.dtype} array", hint="convert with astype first")
+    if _broadcast(x, value) != x.shape:
+        raise _shape_error(f"shape {value.shape} does not fit into {x.shape}")
+    x.replace(x.trace.broadcast(value.read(), x.shape))
+
+
+def _store_masked(x: Tracer, mask: SSAValue, value: SSAValue) -> None:
+    constant = _constant_mask(mask)
+    if constant is not None:
+        if constant:
+            x.replace(value)
+        return
+    if x.argument is None:
+        old = x.read()
+        x.replace(x.trace.value(("where", mask, value, old), lambda: nd.WhereOp(mask, value, old)))
+        return
+    dest = x.trace.written(x.argument)
+    x.trace.emit(nd.MaskedStoreOp(mask, value, dest))
+
+
+def copyto(dst: Any, src: Any, casting: str = "same_kind", where: Any = True) -> None:
+    """``np.copyto(dst, src, where=mask)``."""
+    if not isinstance(dst, Tracer):
+        raise unsupported("np.copyto into an array that is not an argument")
+    if isinstance(src, Tracer) and src.dtype != dst.dtype:
+        raise unsupported(
+            f"np.copyto from {_describe(src)} to {_describe(dst)}", hint="give both arrays one dtype"
+        )
+    if isinstance(src, Scalar) and not np.can_cast(np.min_scalar_type(src), dst.dtype, casting):  # type: ignore[arg-type]
+        _numpy_dtype(lambda d: np.copyto(d, src, casting=casting), dst)  # type: ignore[arg-type]
+    operands = [dst, src] + ([where] if isinstance(where, Tracer) else [])
+    if _broadcast(*operands) != dst.shape:
+        raise _shape_error(f"np.copyto: {_describe(*operands)} do not fit into {dst.shape}")
+    value = _operand(src, dst.shape, dst.dtype, dst)
+    if isinstance(where, Tracer) and where.dtype == np.bool_:
+        _store_masked(dst, dst.trace.broadcast(where.read(), dst.shape), value)
+    elif isinstance(where, bool | np.bool_):
+        if where:
+            dst.replace(value)
+    else:
+        raise unsupported("np.copyto with where= of something else than a mask")
+
+
+def scatter(dst: Tracer, displacements: Any, src: Any, mask: Any) -> None:
+    """``ptoc.scatter`` inside a kernel."""
+    if not all(isinstance(x, Tracer) for x in (dst, displacements, src)):
+        raise unsupported("ptoc.scatter of something else than arrays")
+    if dst.argument is None:
+        raise unsupported("ptoc.scatter into a computed array", hint="scatter into an argument of the kernel")
+    if mask is True or mask is None:
+        mask = dst.trace.tracer(dst.trace.splat(1, src.shape, np.dtype(bool)), bool)
+    if not isinstance(mask, Tracer) or mask.dtype != np.bool_:
+        raise unsupported(f"ptoc.scatter with a mask of {_describe(mask)}", hint="compare to get a mask")
+    if not displacements.shape == src.shape == mask.shape:
+        raise _shape_error(
+            f"ptoc.scatter: displacements, source and mask have shapes {displacements.shape}, {src.shape}, {mask.shape}",
+            "they need one shape",
+        )
+    if displacements.dtype.name not in ("int32", "uint32", "int64", "uint64"):
+        raise unsupported(f"ptoc.scatter with {displacements.dtype} displacements", hint="use int32 or int64")
+    if src.dtype != dst.dtype:
+        raise unsupported(f"ptoc.scatter of {src.dtype} into {dst.dtype}", hint="give both arrays one dtype")
+    if _constant_mask(mask.read()) is False:
+        return
+    operands = (mask.read(), displacements.read(), src.read())
+    memref = dst.trace.written(dst.argument)
+    dst.trace.emit(nd.ScatterOp(*operands, memref))
+
+
+_UFUNCS: dict[np.ufunc, Callable[..., Any]] = {
+    np.matmul: matmul,
+    np.add: add,
+    np.maximum: maximum,
+    np.equal: _comparison("eq"),
+    np.not_equal: _comparison("ne"),
+    np.less: _comparison("lt"),
+    np.greater: _comparison("gt"),
+    np.less_equal: _comparison("le"),
+    np.greater_equal: _comparison("ge"),
+}
+
+_FUNCTIONS: dict[Callable[..., Any], Callable[..., Any]] = {
+    np.dot: dot,
+    np.where: where,
+    np.copyto: copyto,
+}

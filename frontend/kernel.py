@@ -1,0 +1,146 @@
+"""``ptoc.jit``: a numpy function that compiles itself for the arrays it is called with."""
+
+from __future__ import annotations
+
+import functools
+import inspect
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, overload
+
+from ptoc.arrays import ArraySpec, spec_of
+from ptoc.errors import ArgumentError, SourceLocation
+from ptoc.program import Program
+
+
+@dataclass(frozen=True)
+class Target:
+    """The machine to compile for: a revision of the ISA (``None``: the newest that ptoc knows)."""
+
+    isa: str | None = None
+
+    def __post_init__(self) -> None:
+        from ptoc.isa import REVISION
+
+        if self.isa not in (None, REVISION):
+            raise ArgumentError(f"no ISA revision is called {self.isa!r}", hint=f"ptoc knows {REVISION}")
+
+
+@dataclass
+class Kernel:
+    """A function that runs on the simulated machine when it is called.
+
+    Calling it compiles for the shapes, strides and dtypes of the arguments (once; later calls find the program again)
+    and runs the program. The plain numpy function stays reachable as ``function``.
+    """
+
+    function: Callable[..., Any]
+    target: Target = field(default_factory=Target)
+    options: Mapping[str, Any] = field(default_factory=dict)
+    programs: dict[tuple[ArraySpec, ...], Program] = field(default_factory=dict, repr=False)
+
+    def __post_init__(self) -> None:
+        functools.update_wrapper(self, self.function)
+        if self.options:
+            raise ArgumentError(f"no compile option is called {', '.join(map(repr, self.options))}")
+
+    @property
+    def name(self) -> str:
+        name: str = self.function.__name__
+        return name if name.isidentifier() else "kernel"
+
+    @functools.cached_property
+    def where(self) -> SourceLocation | None:
+        """Where the kernel is defined."""
+        code = getattr(self.function, "__code__", None)
+        return None if code is None else SourceLocation(code.co_filename, code.co_firstlineno)
+
+    def arrays(self, args: Sequence[Any], kwargs: Mapping[str, Any]) -> tuple[list[Any], list[str]]:
+        """The arguments of a call in the order of the parameters, and their names."""
+        try:
+            bound = inspect.signature(self.function).bind(*args, **kwargs)
+        except TypeError as error:
+            raise ArgumentError(f"{self.name}: {error}", where=self.where) from None
+        bound.apply_defaults()
+        arrays, names = [], []
+        for name, value in bound.arguments.items():
+            kind = inspect.signature(self.function).parameters[name].kind
+            if kind is inspect.Parameter.VAR_POSITIONAL:
+                arrays += value
+                names += [f"{name}{n}" for n in range(len(value))]
+            elif kind is inspect.Parameter.VAR_KEYWORD:
+                arrays += value.values()
+                names += value.keys()
+            else:
+                arrays.append(value)
+                names.append(name)
+        return arrays, names
+
+    def compile(self, *specs: ArraySpec, **named: ArraySpec) -> Program:
+        """The program for arrays of these specifications, without data.
+
+        Raises ``UnsupportedError``, ``ShapeError`` or ``CompileError`` at the kernel's line that cannot be compiled.
+        """
+        ordered, names = self.arrays(specs, named)
+        for each, name in zip(ordered, names):
+            if not isinstance(each, ArraySpec):
+                raise ArgumentError(f"{name} is a {type(each).__name__}, not a ptoc.spec(shape, dtype)")
+        return self._program(tuple(ordered), names)
+
+    def _program(self, specs: tuple[ArraySpec, ...], names: Sequence[str]) -> Program:
+        program = self.programs.get(specs)
+        if program is None:
+            from ptoc.compiler import compile_kernel
+
+            program = compile_kernel(self.function, self.name, specs, names, self.where)
+            self.programs[specs] = program
+        return program
+
+    def program_for(self, *args: Any, **kwargs: Any) -> Program:
+        """The program that a call with these arrays runs."""
+        arrays, names = self.arrays(args, kwargs)
+        return self._program(tuple(spec_of(a, n) for a, n in zip(arrays, names)), names)
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        arrays, names = self.arrays(args, kwargs)
+        specs = tuple(spec_of(a, n) for a, n in zip(arrays, names))
+        if any(s.size == 0 for s in specs):
+            from ptoc.compiler import trace_kernel
+
+            # There is nothing to compute, but what cannot be compiled is refused all the same.
+            trace_kernel(self.function, self.name, specs, names, self.where)
+            return self.function(*args, **kwargs)
+        return self._program(specs, names).run(*arrays)
+
+    def __get__(self, instance: object, owner: type | None = None) -> Any:
+        if instance is None:
+            return self
+        raise ArgumentError(f"{self.name} is a method; ptoc compiles functions of arrays", where=self.where)
+
+
+@overload
+def jit(function: Callable[..., Any], /) -> Kernel: ...
+@overload
+def jit(
+    *, target: Target | None = None, options: Mapping[str, Any] | None = None
+) -> Callable[[Callable[..., Any]], Kernel]: ...
+
+
+def jit(
+    function: Callable[..., Any] | None = None,
+    /,
+    *,
+    target: Target | None = None,
+    options: Mapping[str, Any] | None = None,
+) -> Kernel | Callable[[Callable[..., Any]], Kernel]:
+    """Make a kernel of a function of numpy arrays; use as ``@ptoc.jit`` or ``@ptoc.jit(target=...)``.
+
+    The function is traced: it runs once on stand-ins for its arrays, so Python control flow in it may depend on shapes
+    and dtypes, not on contents. It may assign into its arguments, which updates the caller's arrays as numpy does,
+    after the program has halted without a fault.
+    """
+
+    def wrap(wrapped: Callable[..., Any]) -> Kernel:
+        return Kernel(wrapped, target or Target(), dict(options or {}))
+
+    return wrap if function is None else wrap(function)

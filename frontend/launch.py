@@ -1,0 +1,164 @@
+"""Launching a program: arrays into simulated memory, registers by ``docs/abi.md``, results back.
+
+Each array is a region of its own with unmapped bytes around it, and every bundle may touch only the array it was
+compiled for: a stray address faults instead of hitting a neighbour. Arrays that the program writes are copies, which
+are committed to the caller's arrays when the program has halted.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import numpy.typing as npt
+
+from ptoc.arrays import ArraySpec
+from ptoc.errors import ArgumentError, ProgramFault, SourceLocation
+from ptoc.isa.registers import PE_COUNT
+from ptoc.passes import abi
+from ptoc.passes.arguments import INOUT, INPUT, OUTPUT
+
+if TYPE_CHECKING:
+    from ptoc.program import Program
+    from ptoc.runtime.machine import Machine
+
+Array = npt.NDArray[Any]
+
+BASE_ADDRESS = 1 << 20
+
+
+def launch(program: Program, arrays: Sequence[Array]) -> Any:
+    """Run a program on checked arrays; the kernel's return value."""
+    machine, results = run(program, arrays)
+    del machine
+    return program.results.build(results)
+
+
+def run(program: Program, arrays: Sequence[Array]) -> tuple[Machine, list[Array]]:
+    """Run a program; the machine as it halted, and all launch arrays (the caller's own ones first)."""
+    check_arguments(program, arrays)
+    buffers = [_buffer(spec, kind, array) for spec, kind, array in _launch_arrays(program, arrays)]
+    machine = _machine(program, buffers)
+    if program.encoded.code:
+        _execute(program, machine)
+    results: list[Array] = list(arrays)
+    for spec, kind, buffer in list(zip(program.launch_specs, program.kinds, buffers))[len(arrays) :]:
+        results.append(_view(buffer, spec) if kind == OUTPUT else buffer)
+    for array, spec, kind, buffer in zip(arrays, program.specs, program.kinds, buffers):
+        if kind == INOUT:
+            array[...] = _view(buffer, spec)
+    return machine, results
+
+
+def _launch_arrays(program: Program, arrays: Sequence[Array]) -> list[tuple[ArraySpec, str, Array | None]]:
+    padded: list[Array | None] = [*arrays, *[None] * (len(program.kinds) - len(arrays))]
+    return list(zip(program.launch_specs, program.kinds, padded))
+
+
+def check_arguments(program: Program, arrays: Sequence[Array]) -> None:
+    """``ArgumentError`` when an array that the kernel writes cannot be written, or overlaps another argument."""
+    for n, (array, kind, name) in enumerate(zip(arrays, program.kinds, program.names)):
+        if kind != INOUT:
+            continue
+        spec = program.specs[n]
+        if not array.flags.writeable:
+            raise ArgumentError(f"the kernel assigns to {name}, which is read-only")
+        if spec.rows > 1 and spec.row_stride < spec.row_bytes:
+            raise ArgumentError(
+                f"the kernel assigns to {name}, whose rows overlap ({spec})", hint="pass a copy of it"
+            )
+        for other, other_name in zip(arrays, program.names):
+            if other_name != name and _overlap(array, other):
+                raise ArgumentError(
+                    f"the kernel assigns to {name}, which shares memory with {other_name}",
+                    hint=f"pass a copy of {other_name}",
+                )
+
+
+def _overlap(x: Array, y: Array) -> bool:
+    try:
+        return np.shares_memory(x, y, max_work=1 << 16)
+    except np.exceptions.TooHardError:
+        return True
+
+
+def _buffer(spec: ArraySpec, kind: str, array: Array | None) -> npt.NDArray[np.uint8]:
+    """The bytes of an array from its first element to its last; an input that is dense is not copied."""
+    if array is None:
+        return np.zeros(spec.extent, np.uint8)
+    if kind == INPUT and array.flags.c_contiguous:
+        return array.reshape(-1).view(np.uint8)
+    buffer = np.zeros(spec.extent, np.uint8)
+    _view(buffer, spec)[...] = array
+    return buffer
+
+
+def _view(buffer: npt.NDArray[np.uint8], spec: ArraySpec) -> Array:
+    """A buffer as the array that lies in it."""
+    strides = spec.strides if spec.rows > 1 else (spec.row_bytes, spec.dtype.itemsize)[-len(spec.shape) :]
+    return np.lib.stride_tricks.as_strided(buffer.view(spec.dtype), spec.shape, strides)
+
+
+def _machine(program: Program, buffers: Sequence[npt.NDArray[np.uint8]]) -> Machine:
+    """A machine with the program loaded, the arrays mapped and the registers set."""
+    from ptoc.runtime.machine import Machine
+    from ptoc.runtime.memory import Window
+
+    machine = Machine()
+    offsets = abi.array_offsets([spec.extent for spec in program.launch_specs] + [0])
+    addresses = [BASE_ADDRESS + offset for offset in offsets]
+    windows = []
+    for address, buffer, spec, kind, n in zip(
+        addresses, buffers, program.launch_specs, program.kinds, range(len(buffers))
+    ):
+        machine.memory.map(address, buffer, writable=kind != INPUT, name=f"argument {n}")
+        if spec.dense:
+            windows.append(Window(address, 1, spec.extent, 0))
+        else:
+            windows.append(Window(address, spec.rows, spec.row_bytes, spec.row_stride))
+    data = program.encoded.data
+    if data:
+        machine.memory.map(addresses[-1], data, writable=False, name="constants")
+    windows.append(Window(addresses[-1], 1, len(data), 0))
+
+    machine.load(program.encoded.code, entry=program.encoded.entry)
+    machine.lines = program.encoded.lines
+    machine.windows.update({row.offset: windows[row.argument] for row in program.encoded.accesses})
+    if abi.uses_arena(len(buffers)):
+        machine.set_gpr(abi.ARENA_REGISTER, BASE_ADDRESS)
+    else:
+        for register, address in zip(abi.ARGUMENT_REGISTERS, addresses[:-1]):
+            machine.set_gpr(register, address)
+    for pe in range(PE_COUNT):
+        machine.set_gpr(abi.PE_REGISTER, pe, pe)
+    machine.set_gpr(abi.CORE_REGISTER, 0)
+    machine.set_gpr(abi.CORES_REGISTER, 1)
+    machine.set_gpr(abi.DATA_REGISTER, addresses[-1])
+    return machine
+
+
+def _execute(program: Program, machine: Machine) -> None:
+    """Run to the halt; a fault becomes a ``ProgramFault`` that names bundle and source line."""
+    outcome = machine.run()
+    if outcome.status == "halted":
+        return
+    fault = outcome.fault
+    if fault is None:
+        raise ProgramFault(f"{program.name} stopped without halting: {outcome.status}")
+    hint = None
+    text = list(fault.text)
+    if text and text[0].startswith("BSTART.MSCATTER"):
+        hint = "an enabled displacement points outside the destination, or between its elements"
+    raise ProgramFault(
+        f"{program.name} faulted: {fault.rule}; no array was changed",
+        kind=f"{fault.kind} at {fault.address:#x}",
+        bundle="\n".join(text),
+        where=_source(program, fault.pc - machine.load_address),
+        hint=hint,
+    )
+
+
+def _source(program: Program, offset: int) -> SourceLocation | None:
+    rows = [row for row in program.encoded.lines if row.offset <= offset and row.line]
+    return SourceLocation(rows[-1].file, rows[-1].line, rows[-1].column or None) if rows else None

@@ -1,0 +1,131 @@
+"""A compiled kernel: its IR at three levels, its assembly and bytes, what it costs, and how to run it."""
+
+from __future__ import annotations
+
+import functools
+import io
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+from xdsl.dialects.builtin import MemRefType, ModuleOp
+from xdsl.ir import Attribute
+from xdsl.printer import Printer
+
+from ptoc.arrays import ArraySpec, dense_strides, spec_of
+from ptoc.backend.statements import Statement
+from ptoc.dialects.attributes import dtype_of
+from ptoc.errors import ArgumentError
+from ptoc.isa.image import Image, pack
+
+Level = Literal["nd", "tile", "pto"]
+
+
+@dataclass(frozen=True)
+class Results:
+    """What a kernel returns: the launch arguments that hold the arrays, and how they are wrapped."""
+
+    form: str
+    places: list[int]
+
+    def build(self, arrays: Sequence[Any]) -> Any:
+        """The kernel's return value from all its launch arrays."""
+        values = [arrays[place] for place in self.places]
+        if self.form == "none":
+            return None
+        if self.form == "single":
+            return values[0]
+        return tuple(values) if self.form == "tuple" else values
+
+
+def _spec_of_type(type_: Attribute) -> ArraySpec:
+    import numpy as np
+    from xdsl.dialects.builtin import i1
+
+    assert isinstance(type_, MemRefType)
+    dtype = np.dtype(bool) if type_.element_type == i1 else dtype_of(type_.element_type).numpy
+    return ArraySpec(type_.get_shape(), dtype, dense_strides(type_.get_shape(), dtype.itemsize))
+
+
+@dataclass(eq=False)
+class Program:
+    """A kernel compiled for one set of shapes, strides and dtypes.
+
+    ``specs`` and ``names`` describe the arrays a caller passes; ``launch_specs`` and ``kinds`` all arrays of a launch:
+    first the caller's, then results and intermediate arrays.
+    """
+
+    name: str
+    specs: tuple[ArraySpec, ...]
+    names: tuple[str, ...]
+    kinds: tuple[str, ...]
+    types: tuple[Attribute, ...]
+    results: Results
+    modules: dict[str, ModuleOp] = field(repr=False)
+    statements: list[Statement] = field(repr=False)
+    encoded: Image = field(repr=False)
+
+    @functools.cached_property
+    def launch_specs(self) -> tuple[ArraySpec, ...]:
+        own = self.types[len(self.specs) :]
+        return (*self.specs, *(_spec_of_type(t) for t in own))
+
+    def module(self, level: Level) -> ModuleOp:
+        """The program's IR at a level; a copy, to be changed freely."""
+        if level not in self.modules:
+            raise ArgumentError(f"no IR level is called {level!r}", hint="the levels are nd, tile and pto")
+        return self.modules[level].clone()
+
+    def ir(self, level: Level, *, locations: bool = False) -> str:
+        """The IR at a level as text, with source locations if asked for."""
+        self.module(level)
+        out = io.StringIO()
+        Printer(out, print_debuginfo=locations).print_op(self.modules[level])
+        return out.getvalue() + "\n"
+
+    def asm(self) -> str:
+        """Assembly text with sections, labels and source lines: ``assemble(program.asm()) == program.image()``."""
+        from ptoc.backend.assembler import print_statements
+
+        return print_statements(self.statements)
+
+    def image(self) -> bytes:
+        """The whole program image (ELF)."""
+        return pack(self.encoded)
+
+    def code(self) -> bytes:
+        """The instructions alone."""
+        return self.encoded.code
+
+    @functools.cached_property
+    def stats(self) -> Mapping[str, int]:
+        """What one run costs, known without running it.
+
+        ``gm_bytes_read`` and ``gm_bytes_written`` count element accesses (masked stores as if every element were
+        enabled), ``gm_lower_bound_bytes`` what any program must move, ``macs_useful`` and ``macs_issued``
+        multiply-adds of the kernel and of whole CUBE cells, ``bundles`` executed tile bundles, ``code_bytes`` the
+        size of the code, ``peak_local_bytes`` Local tile bytes per PE, ``peak_shared_bytes`` those of the core.
+        """
+        from ptoc.statistics import statistics_of
+
+        return statistics_of(self)
+
+    def run(self, *arrays: Any) -> Any:
+        """Run on arrays of the program's specifications; returns what the kernel returns.
+
+        Arguments that the kernel assigns into are updated when the program has halted without a fault.
+        ``ArgumentError`` for arrays the program was not compiled for, ``ProgramFault`` for a fault; both leave the
+        arrays as they were.
+        """
+        if len(arrays) != len(self.specs):
+            raise ArgumentError(f"{self.name} takes {len(self.specs)} arrays, not {len(arrays)}")
+        for array, wanted, name in zip(arrays, self.specs, self.names):
+            given = spec_of(array, name)
+            if given != wanted:
+                raise ArgumentError(
+                    f"argument {name} is {given}; this program was compiled for {wanted}",
+                    hint="call the kernel itself, which compiles for what it is given",
+                )
+        from ptoc.launch import launch
+
+        return launch(self, arrays)

@@ -1,0 +1,329 @@
+"""Tracing: running a kernel on stand-ins for its arrays, and writing down what it does as ``nd`` IR.
+
+A ``Tracer`` behaves like a numpy array of known shape and dtype and unknown contents. numpy hands its functions and
+operators over through ``__array_ufunc__`` and ``__array_function__``; ``ptoc.functions`` holds what each becomes.
+Equal computations on equal values are written down once, so a mask that is computed twice is the same mask.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable, Sequence
+from typing import Any, NoReturn, TypeVar, cast
+
+import numpy as np
+import numpy.typing as npt
+from xdsl.builder import Builder
+from xdsl.dialects import func
+from xdsl.dialects.builtin import (
+    FileLineColLoc,
+    FunctionType,
+    IntAttr,
+    MemRefType,
+    ModuleOp,
+    NoneAttr,
+    StridedLayoutAttr,
+    StringAttr,
+    TensorType,
+    UnknownLoc,
+    i1,
+)
+from xdsl.ir import Attribute, Block, Operation, Region, SSAValue
+from xdsl.rewriter import InsertPoint
+
+from ptoc.arrays import ArraySpec, dense_strides
+from ptoc.dialects import nd
+from ptoc.dialects.attributes import element_type
+from ptoc.errors import PtocError, SourceLocation, UnsupportedError, caller_location
+from ptoc.isa import dtypes
+from ptoc.passes.arguments import INOUT, INPUT, OUTPUT, append_argument, set_argument_kinds
+
+OpT = TypeVar("OpT", bound=Operation)
+
+
+def builtin_element(dtype: np.dtype[Any]) -> Attribute:
+    """The IR element type of a numpy dtype; a numpy bool is ``i1``."""
+    return i1 if dtype == np.bool_ else element_type(dtypes.from_numpy(dtype))
+
+
+def memref_type(spec: ArraySpec) -> MemRefType:
+    """The IR type of an array argument."""
+    layout: StridedLayoutAttr | NoneAttr = NoneAttr()
+    if spec.strides != dense_strides(spec.shape, spec.dtype.itemsize):
+        layout = StridedLayoutAttr([s // spec.dtype.itemsize for s in spec.strides])
+    return MemRefType(builtin_element(spec.dtype), spec.shape, layout)
+
+
+def ir_location(where: SourceLocation | None) -> FileLineColLoc | UnknownLoc:
+    """A source location as an attribute."""
+    if where is None:
+        return UnknownLoc()
+    return FileLineColLoc(StringAttr(where.file), IntAttr(where.line), IntAttr(where.column or 0))
+
+
+class Trace:
+    """The function under construction."""
+
+    def __init__(
+        self, name: str, specs: Sequence[ArraySpec], names: Sequence[str], where: SourceLocation | None
+    ) -> None:
+        block = Block(arg_types=[memref_type(spec) for spec in specs])
+        for argument, hint in zip(block.args, names):
+            argument.name_hint = hint
+        self.function = func.FuncOp(
+            name, FunctionType.from_lists([a.type for a in block.args], []), Region(block)
+        )
+        self.function.location = ir_location(where)
+        self.builder = Builder(InsertPoint.at_end(block))
+        self.module = ModuleOp([self.function])
+        self.module.location = self.function.location
+        self.versions = [0] * len(specs)
+        self.known: dict[Hashable, SSAValue] = {}
+        self.kinds = [INPUT] * len(specs)
+        set_argument_kinds(self.function, self.kinds)
+        self.arguments = [Tracer(self, s.shape, s.dtype, argument=n) for n, s in enumerate(specs)]
+
+    def emit(self, op: OpT) -> OpT:
+        """Append an operation, with the place in the user's source that asked for it."""
+        where = caller_location()
+        op.location = ir_location(where) if where is not None else self.function.location
+        return self.builder.insert(op)
+
+    def value(self, key: Hashable, make: Callable[[], Operation]) -> SSAValue:
+        """The result of a pure operation, computed once for equal keys."""
+        if key not in self.known:
+            self.known[key] = self.emit(make()).results[0]
+        return self.known[key]
+
+    def load(self, argument: int) -> SSAValue:
+        """The present contents of an array argument."""
+        memref = self.function.body.block.args[argument]
+        return self.value(("load", argument, self.versions[argument]), lambda: nd.LoadOp(memref))
+
+    def splat(self, bits: int, shape: tuple[int, ...], dtype: np.dtype[Any]) -> SSAValue:
+        """One element everywhere."""
+        type_ = TensorType(builtin_element(dtype), shape)
+        return self.value(("splat", bits, type_), lambda: nd.SplatOp(bits, type_))
+
+    def broadcast(self, value: SSAValue, shape: tuple[int, ...]) -> SSAValue:
+        """A row repeated to ``shape``; ``value`` itself where it has that shape."""
+        if cast(TensorType, value.type).get_shape() == shape:
+            return value
+        if isinstance(value.owner, nd.SplatOp):
+            op = value.owner
+            type_ = TensorType(cast(TensorType, value.type).element_type, shape)
+            return self.value(("splat", op.bits.data, type_), lambda: nd.SplatOp(op.bits.data, type_))
+        return self.value(("broadcast", value, shape), lambda: nd.BroadcastOp(value, shape))
+
+    def written(self, argument: int) -> SSAValue:
+        """Note that an argument changes; its memref."""
+        self.versions[argument] += 1
+        self.kinds[argument] = INOUT
+        return self.function.body.block.args[argument]
+
+    def tracer(self, value: SSAValue, dtype: npt.DTypeLike) -> Tracer:
+        """A computed value as the kernel sees it."""
+        return Tracer(self, cast(TensorType, value.type).get_shape(), np.dtype(dtype), value=value)
+
+    def finish(self, results: Sequence[Tracer]) -> list[int]:
+        """Store the results; for each the launch argument that holds it."""
+        set_argument_kinds(self.function, self.kinds)
+        places: list[int] = []
+        stored: dict[SSAValue, int] = {}
+        for result in results:
+            if result.argument is not None:
+                places.append(result.argument)
+                continue
+            value = result.read()
+            if value not in stored:
+                type_ = MemRefType(builtin_element(result.dtype), result.shape)
+                dest = append_argument(self.function, type_, OUTPUT, "out")
+                self.emit(nd.StoreOp(value, dest))
+                stored[value] = len(self.function.body.block.args) - 1
+            places.append(stored[value])
+        self.emit(func.ReturnOp())
+        return places
+
+
+class Tracer:
+    """A stand-in for a numpy array: an argument of the kernel, or a value it computed."""
+
+    __array_priority__ = 1000.0
+    __hash__ = None  # type: ignore[assignment]
+
+    def __init__(
+        self,
+        trace: Trace,
+        shape: tuple[int, ...],
+        dtype: np.dtype[Any],
+        *,
+        argument: int | None = None,
+        value: SSAValue | None = None,
+    ) -> None:
+        self.trace = trace
+        self.shape = shape
+        self.dtype = dtype
+        self.argument = argument
+        self._value = value
+
+    # -- what it knows ----------------------------------------------------------------------------
+
+    @property
+    def ndim(self) -> int:
+        return len(self.shape)
+
+    @property
+    def size(self) -> int:
+        return int(np.prod(self.shape))
+
+    @property
+    def itemsize(self) -> int:
+        return self.dtype.itemsize
+
+    def __len__(self) -> int:
+        return self.shape[0]
+
+    def read(self) -> SSAValue:
+        """Its present contents as a tensor."""
+        if self.argument is not None:
+            return self.trace.load(self.argument)
+        assert self._value is not None
+        return self._value
+
+    def replace(self, value: SSAValue) -> None:
+        """Give an array new contents, as an in-place operation does."""
+        if self.argument is not None:
+            dest = self.trace.written(self.argument)
+            self.trace.emit(nd.StoreOp(value, dest))
+        else:
+            self._value = value
+
+    # -- what numpy does with it ------------------------------------------------------------------
+
+    def __array_ufunc__(self, ufunc: np.ufunc, method: str, *inputs: Any, **kwargs: Any) -> Any:
+        from ptoc.functions import apply_ufunc
+
+        return apply_ufunc(ufunc, method, inputs, kwargs)
+
+    def __array_function__(self, function: Any, types: Any, args: Any, kwargs: Any) -> Any:
+        from ptoc.functions import apply_function
+
+        return apply_function(function, args, kwargs)
+
+    def astype(self, dtype: npt.DTypeLike, *args: Any, **kwargs: Any) -> Tracer:
+        from ptoc.functions import astype
+
+        return astype(self, dtype)
+
+    def copy(self, order: str = "C") -> Tracer:
+        return self.trace.tracer(self.read(), self.dtype)
+
+    def dot(self, other: Any) -> Any:
+        return np.dot(self, other)  # type: ignore[arg-type]
+
+    def __getitem__(self, key: Any) -> Any:
+        from ptoc.functions import getitem
+
+        return getitem(self, key)
+
+    def __setitem__(self, key: Any, value: Any) -> None:
+        from ptoc.functions import setitem
+
+        setitem(self, key, value)
+
+    # -- what a kernel cannot ask -----------------------------------------------------------------
+
+    def __bool__(self) -> NoReturn:
+        raise unsupported(
+            "a Python condition depends on the contents of an array",
+            hint="select element by element with np.where or a masked assignment",
+        )
+
+    def __iter__(self) -> NoReturn:
+        raise unsupported("iterating over an array", hint="use whole-array expressions")
+
+    def _no_number(self) -> NoReturn:
+        raise unsupported("an array element is used as a Python number", hint="use whole-array expressions")
+
+    __int__ = __float__ = __index__ = __complex__ = _no_number
+
+    def __array__(self, *args: Any, **kwargs: Any) -> NoReturn:
+        raise unsupported(
+            "a numpy function asks for the contents of an array",
+            hint="only the functions listed in the README can be traced",
+        )
+
+    def __getattr__(self, name: str) -> NoReturn:
+        if name.startswith("__"):
+            raise AttributeError(name)
+        if not hasattr(np.ndarray, name):
+            raise AttributeError(f"an array has no attribute {name!r}")
+        raise unsupported(f"ndarray.{name}")
+
+    def __repr__(self) -> str:
+        return f"<traced array {'x'.join(map(str, self.shape))} {self.dtype}>"
+
+
+def _binary(
+    ufunc: np.ufunc,
+) -> tuple[Callable[[Tracer, Any], Any], Callable[[Tracer, Any], Any], Callable[[Tracer, Any], Any]]:
+    def forward(self: Tracer, other: Any) -> Any:
+        return ufunc(self, other)
+
+    def reflected(self: Tracer, other: Any) -> Any:
+        return ufunc(other, self)
+
+    def in_place(self: Tracer, other: Any) -> Any:
+        from ptoc.functions import update
+
+        return update(self, ufunc(self, other))
+
+    return forward, reflected, in_place
+
+
+_OPERATORS = {
+    "add": np.add,
+    "sub": np.subtract,
+    "mul": np.multiply,
+    "truediv": np.true_divide,
+    "floordiv": np.floor_divide,
+    "mod": np.remainder,
+    "pow": np.power,
+    "matmul": np.matmul,
+    "and": np.bitwise_and,
+    "or": np.bitwise_or,
+    "xor": np.bitwise_xor,
+    "lshift": np.left_shift,
+    "rshift": np.right_shift,
+}
+for _name, _ufunc in _OPERATORS.items():
+    for _prefix, _method in zip(("", "r", "i"), _binary(_ufunc)):
+        setattr(Tracer, f"__{_prefix}{_name}__", _method)
+for _name, _ufunc in {
+    "eq": np.equal,
+    "ne": np.not_equal,
+    "lt": np.less,
+    "gt": np.greater,
+    "le": np.less_equal,
+    "ge": np.greater_equal,
+}.items():
+    setattr(Tracer, f"__{_name}__", _binary(_ufunc)[0])
+for _name, _ufunc in {
+    "neg": np.negative,
+    "pos": np.positive,
+    "abs": np.absolute,
+    "invert": np.invert,
+}.items():
+    setattr(Tracer, f"__{_name}__", lambda self, _ufunc=_ufunc: _ufunc(self))
+
+
+SUPPORTED = (
+    "supported: np.matmul, @, np.dot (2-D); c + matmul; np.maximum(matmul, 0); astype; the six comparisons; "
+    "np.where; dst[mask] = src[mask] or a scalar; np.copyto(…, where=…); ptoc.scatter"
+)
+
+
+def unsupported(what: str, *, hint: str | None = None) -> PtocError:
+    """The error for something that kernels cannot do, at the line that asks for it."""
+    return UnsupportedError(
+        f"{what} is not supported in a kernel", where=caller_location(), hint=hint or SUPPORTED
+    )
