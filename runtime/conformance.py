@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
+
 from ptoc.runtime.machine import Machine, Outcome
 from ptoc.runtime.memory import Memory
 from ptoc.runtime.tiles import Tile

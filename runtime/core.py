@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
 from ptoc.isa.registers import GPR_COUNT, PE_COUNT, QUEUE_DEPTH
@@ -12,6 +12,7 @@ from ptoc.runtime.memory import Memory, Window
 from ptoc.runtime.shared import SharedTiles
 from ptoc.runtime.tiles import LocalTiles
 
+Perform = Callable[["Core", Bundle], None]
 Windows = dict[int, Window | Sequence[Window | None]]
 
 
@@ -40,6 +41,7 @@ class Core:
         self.flags = 0
         self.counters = Counters()
         self.windows: Windows = {}
+        self.plans: dict[tuple[object, ...], Perform] = {}
         self.load_address = 0
 
     def window(self, bundle: Bundle, pe: int) -> Window | None:

@@ -61,9 +61,7 @@ def is_start(key: str) -> bool:
 
 def resembles_start(word: int, length: int) -> bool:
     """Whether an undecodable word has the fixed bits of a block start, so that it counts as one."""
-    return any(
-        form.length == length and word & form.mask == form.match and is_start(form.key) for form in FORMS
-    )
+    return any(form.length == length and word & form.mask == form.match and is_start(form.key) for form in FORMS)
 
 
 def _reserved(key: str) -> Step:
@@ -243,9 +241,7 @@ def _dimension(inst: Instruction, following: int) -> Step:
         if register:
             value = m.regs[register]
             dims[index] = (
-                value + immediate & 0xFFFF
-                if type(value) is int
-                else apply(lambda v: v + immediate & 0xFFFF, (value,))
+                value + immediate & 0xFFFF if type(value) is int else apply(lambda v: v + immediate & 0xFFFF, (value,))
             )
         else:
             dims[index] = constant

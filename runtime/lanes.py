@@ -6,6 +6,7 @@ Programs mostly compute the same numbers on every PE, so lockstep costs one Pyth
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from typing import Any
 
 from ptoc.isa.faults import Fault, FaultKind
 from ptoc.isa.registers import PE_COUNT
@@ -15,9 +16,10 @@ MASK64 = (1 << 64) - 1
 Lanes = int | tuple[int, ...]
 
 
-def lane(value: Lanes, pe: int) -> int:
-    """The value on one PE."""
-    return value if type(value) is int else value[pe]  # type: ignore[index, return-value]
+def lane(value: Any, pe: int) -> int:
+    """The value of a register (never an empty queue entry) on one PE."""
+    result: int = value if type(value) is int else value[pe]
+    return result
 
 
 def lanes(values: Sequence[int]) -> Lanes:

@@ -101,6 +101,7 @@ class Machine:
         self._steps: dict[int, Step] = {}
         self._executed = 0
         self.core.load_address = self.load_address
+        self.core.plans.clear()
 
     def load_image(self, image: bytes) -> None:
         """Install a whole program image, with its source lines; its data is the launcher's to map."""

@@ -11,10 +11,11 @@ from __future__ import annotations
 from bisect import bisect_right
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
+
 from ptoc.isa.faults import Fault, FaultKind
 
 ADDRESS_SPACE = 1 << 64
@@ -83,8 +84,7 @@ class Window:
         return above & (inside <= np.uint64(max(room, 0))) & (room >= 0)
 
 
-@dataclass(frozen=True)
-class Rectangle:
+class Rectangle(NamedTuple):
     """The element accesses of a transfer: ``rows x cols`` elements, rows ``stride`` bytes apart."""
 
     address: int

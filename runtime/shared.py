@@ -10,6 +10,7 @@ from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
+
 from ptoc.isa.dtypes import DType
 from ptoc.isa.faults import Fault, FaultKind
 from ptoc.isa.layouts import NORM
@@ -79,9 +80,7 @@ class Generation:
         rows = len(self._values) // self.cols
         defined = self._defined.reshape(rows, self.cols)
         valid_rows = int(np.flatnonzero(defined.any(axis=1))[-1]) + 1
-        descriptor = Descriptor(
-            NUMERIC, self.dtype, NORM, self.capacity, rows, self.cols, valid_rows, self._valid_cols
-        )
+        descriptor = Descriptor(NUMERIC, self.dtype, NORM, self.capacity, rows, self.cols, valid_rows, self._valid_cols)
         mask = defined[:valid_rows, : self._valid_cols]
         values = self._values.reshape(rows, self.cols)[:valid_rows, : self._valid_cols]
         return Tile(descriptor, values, defined=None if mask.all() else mask)
@@ -110,6 +109,11 @@ class SharedTiles:
         if used > SHARED_POOL_BYTES:
             rule = f"the Shared pool would hold {used} of {SHARED_POOL_BYTES} bytes"
             raise Fault(FaultKind.TileLegality, rule)
+
+    def keep_open(self, name: int, generation: Generation) -> None:
+        """Hold a generation under assembly; the published object stays readable beside it."""
+        self.open[name] = generation
+        self.peak = max(self.peak, self.used())
 
     def publish(self, name: int, tile: Tile, mask: int) -> None:
         """Replace the object of a name in one step."""

@@ -6,13 +6,14 @@ compute on; the physical bytes with padding and definedness are produced when so
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
+
 from ptoc.isa import layouts
 from ptoc.isa.dtypes import U8, DType
 from ptoc.isa.faults import Fault, FaultKind
@@ -66,7 +67,7 @@ class Tile:
 
     ``values`` is valid_rows x valid_cols raw bits (predicates: 0 or 1). ``defined`` marks its defined
     elements, ``None`` meaning all. ``pad`` is the pattern of every element outside the valid
-    rectangle, ``None`` when they are undefined. ``cache`` belongs to the operations that read the tile (decoded operands).
+    ``None`` when they are undefined. ``cache`` belongs to the operations that read the tile (decoded numbers).
     """
 
     __slots__ = ("cache", "defined", "descriptor", "pad", "values")
@@ -117,8 +118,7 @@ class Tile:
         return out
 
 
-@dataclass(frozen=True)
-class Destination:
+class Destination(NamedTuple):
     """A Local destination of a bundle: the hand that publishes and the capacity charged."""
 
     hand: int
@@ -144,24 +144,22 @@ class LocalTiles:
         distance = selector & 15
         return ring[distance] if distance < len(ring) else None
 
-    def check(self, destinations: Sequence[Destination], sources: Iterable[int]) -> None:
+    def check(self, destinations: Sequence[Destination], sources: Sequence[int]) -> None:
         """TileAllocation when publishing ``destinations`` in one step would not fit."""
         used = self.used
-        new = [0] * len(HANDS)
-        for destination in destinations:
-            new[destination.hand] += 1
-            used += destination.capacity
-        for hand, count in enumerate(new):
-            ring = self.hands[hand]
-            kept = GENERATIONS - count
-            if not count or len(ring) <= kept:
+        kept = [GENERATIONS] * len(HANDS)
+        for hand, capacity in destinations:
+            used += capacity
+            kept[hand] -= 1
+            ring, oldest = self.hands[hand], kept[hand]
+            if len(ring) <= oldest:
                 continue
             if self._strict:
                 raise Fault(FaultKind.TileAllocation, f"hand {HANDS[hand]} already holds sixteen generations")
-            if any(source >> 4 == hand and source & 15 >= kept for source in sources):
+            if GENERATIONS * hand + oldest in sources:
                 rule = f"the result would retire a generation of hand {HANDS[hand]} that is a source"
                 raise Fault(FaultKind.TileAllocation, rule)
-            used -= sum(tile.descriptor.capacity for tile in ring[kept:])
+            used -= ring[oldest].descriptor.capacity
         if used > LOCAL_POOL_BYTES:
             rule = f"the Local pool would hold {used} of {LOCAL_POOL_BYTES} bytes"
             raise Fault(FaultKind.TileAllocation, rule)

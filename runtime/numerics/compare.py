@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+
 from ptoc.isa.dtypes import DType
 from ptoc.runtime.numerics.flags import NV
 

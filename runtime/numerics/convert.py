@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+
 from ptoc.isa import dtypes
 from ptoc.isa.dtypes import DType
 from ptoc.isa.postprocess import PreQuantMode, ReluMode, Rounding
@@ -133,9 +134,7 @@ def _convert(
     return _to_integer(result, operands, post, parameters.offset)
 
 
-def _multiply(
-    relu: ReluMode, accumulator: DType, raw: NDArray[np.uint32], parameters: Parameters
-) -> _Operands:
+def _multiply(relu: ReluMode, accumulator: DType, raw: NDArray[np.uint32], parameters: Parameters) -> _Operands:
     none = np.zeros(raw.shape, bool)
     if accumulator.is_float:
         value = raw.view(np.float32).astype(np.float64)
@@ -164,9 +163,7 @@ def _multiply(
     )
 
 
-def _to_integer(
-    result: DType, operands: _Operands, post: PostProcess, offset: NDArray[np.int64]
-) -> tuple[Bits, int]:
+def _to_integer(result: DType, operands: _Operands, post: PostProcess, offset: NDArray[np.int64]) -> tuple[Bits, int]:
     low, high = -(1 << (result.bits - 1)), (1 << (result.bits - 1)) - 1
     ordinary = operands.ordinary
     x = np.where(ordinary, operands.x, 0.0)

@@ -16,6 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 Floats = NDArray[np.float32]
+_NAN = np.float32(np.nan)
 
 
 def _accumulate(a: Floats, b: Floats, acc: Floats) -> None:
@@ -48,6 +49,10 @@ def _accumulate(a: Floats, b: Floats, acc: Floats) -> None:
             a00 = a[m, k]
             for n in range(cols):
                 acc[m, n] += a00 * b[k, n]
+    for m in range(rows):
+        for n in range(cols):
+            value = acc[m, n]
+            acc[m, n] = value if value == value else _NAN
 
 
 def _compile(name: str, fastmath: Any) -> Any:

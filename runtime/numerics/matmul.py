@@ -9,10 +9,10 @@ from __future__ import annotations
 import os
 from collections.abc import Callable
 from functools import cache
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+
 from ptoc.isa.dtypes import DType
 from ptoc.runtime.numerics.flags import UNDERFLOW
 from ptoc.runtime.numerics.formats import canonical_nans
@@ -40,15 +40,25 @@ def accumulate_floats(a: Floats, b: Floats, start: Floats | None, *, exact: bool
     else:
         acc = np.array(start, np.float32, order="C", copy=True)
     _kernel(exact)(np.ascontiguousarray(a), np.ascontiguousarray(b), acc)
-    return canonical_nans(acc)
+    return acc
 
 
-def accumulate_integers(a: NDArray[Any], b: NDArray[Any], start: Words | None) -> Words:
-    """``start + a @ b`` modulo 2^32 for operands of at most sixteen bits, as uint32 patterns."""
-    bound = _bound(a.dtype) * _bound(b.dtype) * a.shape[1]
-    carrier = np.float32 if bound <= _FLOAT32_EXACT else np.float64
-    product = (a.astype(carrier) @ b.astype(carrier)).astype(np.int64).astype(np.uint32)
+def accumulate_integers(a: Floats, b: Floats, start: Words | None, *, product_bits: int) -> Words:
+    """``start + a @ b`` modulo 2^32 for integers held in FP32; no product exceeds 2^product_bits in size.
+
+    Floating BLAS does the sums, in FP32 where all of them stay exact and in FP64 otherwise.
+    """
+    if a.shape[1] << product_bits <= _FLOAT32_EXACT:
+        product = (a @ b).astype(np.int64).astype(np.uint32)
+    else:
+        product = (a.astype(np.float64) @ b.astype(np.float64)).astype(np.int64).astype(np.uint32)
     return product if start is None else product + start
+
+
+def product_bits(a: DType, b: DType) -> int:
+    """Bits of the largest magnitude of a product of two integers."""
+    signed = a.numeric_class == "signed"
+    return a.bits + b.bits - (2 if signed else 0)
 
 
 def scale_rows(c: Words, exponents: NDArray[np.uint8]) -> tuple[Words, int]:
@@ -61,10 +71,6 @@ def scale_rows(c: Words, exponents: NDArray[np.uint8]) -> tuple[Words, int]:
     # Scaling down can only be inexact below the normal range.
     inexact = bool((finite & (scaled.astype(np.float64) != exact)).any())
     return np.where(finite, scaled.view(np.uint32), c), UNDERFLOW if inexact else 0
-
-
-def _bound(dtype: np.dtype[Any]) -> int:
-    return 1 << (8 * dtype.itemsize - (1 if dtype.kind == "i" else 0))
 
 
 @cache
@@ -84,3 +90,4 @@ def portable_kernel(a: Floats, b: Floats, acc: Floats) -> None:
     with np.errstate(all="ignore"):
         for k in range(a.shape[1]):
             acc += a[:, k, None] * b[None, k, :]
+    canonical_nans(acc)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 from numpy.typing import NDArray
+
 from ptoc.isa.dtypes import DType
 from ptoc.runtime.numerics.flags import NV, OF
 from ptoc.runtime.numerics.formats import CANONICAL_NAN, signalling
@@ -12,9 +13,7 @@ Words = NDArray[np.uint32]
 _MAGNITUDE = np.uint32(0x7FFF_FFFF)
 
 
-def row_maximum(
-    accumulator: DType, raw: Words, *, absolute: bool, initial: Words | None = None
-) -> tuple[Words, int]:
+def row_maximum(accumulator: DType, raw: Words, *, absolute: bool, initial: Words | None = None) -> tuple[Words, int]:
     """The maximum of every row as a rows x 1 array, and the flags.
 
     ``absolute`` compares magnitudes; ``initial`` (rows x 1) takes part last. A single value is passed through

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import numpy as np
 from numpy.typing import NDArray
+
 from ptoc.isa.postprocess import Rounding
 
 Reals = NDArray[np.float64]

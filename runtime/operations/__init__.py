@@ -1,7 +1,9 @@
 """The tile operations: one module per operation, loaded when a program first uses it.
 
-An operation checks in the architecture's order, probes every address, snapshots its sources and only then
-changes anything; a ``Fault`` therefore leaves the core as it was.
+``prepare(bundle)`` makes the checks that depend on the bundle alone and returns what performs it. Words do not
+change, so one preparation serves every execution of a static bundle with the same dimensions. Performing checks
+in the architecture's order, probes every address, snapshots its sources and only then changes anything; a
+``Fault`` therefore leaves the core as it was.
 """
 
 from __future__ import annotations
@@ -17,9 +19,7 @@ from ptoc.runtime.errors import UnsupportedOperation
 
 if TYPE_CHECKING:
     from ptoc.runtime.bundle import Bundle
-    from ptoc.runtime.core import Core
-
-    Execute = Callable[[Core, Bundle], None]
+    from ptoc.runtime.core import Core, Perform
 
 MODULES: dict[str, str] = {
     "TLOAD": "tload",
@@ -33,13 +33,13 @@ _CUBE_TRANSFERS = frozenset({"TLOAD", "TSTORE"})
 
 
 @cache
-def implementation(name: str) -> Execute:
-    """The function that performs an operation; ``UnsupportedOperation`` when there is none."""
+def preparation(name: str) -> Callable[[Bundle], Perform]:
+    """The ``prepare`` of an operation; ``UnsupportedOperation`` when there is none."""
     module = MODULES.get(name)
     if module is None:
         raise UnsupportedOperation(f"{name} is not simulated")
-    execute: Execute = import_module(f"ptoc.runtime.operations.{module}").execute
-    return execute
+    prepare: Callable[[Bundle], Perform] = import_module(f"ptoc.runtime.operations.{module}").prepare
+    return prepare
 
 
 def execute(core: Core, bundle: Bundle) -> None:
@@ -47,12 +47,24 @@ def execute(core: Core, bundle: Bundle) -> None:
     assert bundle.operation is not None
     name = bundle.operation.name
     if bundle.locals or bundle.shared or not bundle.zero_mask_seen:
-        perform = implementation(name)
-        _common_checks(bundle, name)
-        perform(core, bundle)
+        try:
+            _plan(core, bundle, name)(core, bundle)
+        except Fault:
+            _abandon_generation(core, bundle)
+            raise
     counters = core.counters
     counters.bundles += 1
     counters.operations[name] = counters.operations.get(name, 0) + 1
+
+
+def _plan(core: Core, bundle: Bundle, name: str) -> Perform:
+    key = (bundle.address, *bundle.dims)
+    plan = core.plans.get(key)
+    if plan is None:
+        prepare = preparation(name)
+        _common_checks(bundle, name)
+        plan = core.plans[key] = prepare(bundle)
+    return plan
 
 
 def _common_checks(bundle: Bundle, name: str) -> None:
@@ -61,3 +73,10 @@ def _common_checks(bundle: Bundle, name: str) -> None:
         raise Fault(FaultKind.TileLegality, f"{name} has no CUBE transfer form")
     if any(binding.assembly for binding in bundle.locals):
         raise Fault(FaultKind.TileLegality, "B.ASSEMBLE works on Shared destinations only")
+
+
+def _abandon_generation(core: Core, bundle: Bundle) -> None:
+    """The one exception to "a fault changes nothing": an open generation its continuation faults in is lost."""
+    for binding in bundle.shared:
+        if binding.assembly is not None and not binding.assembly.init:
+            core.shared.open.pop(binding.number, None)

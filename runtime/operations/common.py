@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from functools import lru_cache
+from typing import Any
 
 from ptoc.isa import dtypes, layouts
 from ptoc.isa.dtypes import NONE_CODE, DType
 from ptoc.isa.faults import Fault, FaultKind
 from ptoc.isa.registers import CELL_BYTES, MAX_COLUMNS, MAX_DIMENSION, size_bytes
-from ptoc.runtime.bundle import PAD_ZERO, Bundle, LocalBinding, LocalView
+from ptoc.runtime.bundle import PAD_ZERO, Bundle, LocalBinding, LocalView, Registers
 from ptoc.runtime.core import Core
 from ptoc.runtime.lanes import lane, uniform
 from ptoc.runtime.memory import Rectangle
@@ -63,16 +65,31 @@ def check_transfer_registers(bundle: Bundle, kind: FaultKind) -> None:
         raise Fault(kind, "B.IOR names more than a base and a stride")
 
 
-def transfer_rectangle(
-    core: Core, bundle: Bundle, pe: int, rows: int, cols: int, dense: int, bits: int
-) -> Rectangle:
-    """The memory side of a transfer on one PE; ``dense`` is the stride when B.IOR is left out."""
-    registers = bundle.registers
-    if registers is None:
-        return Rectangle(0, rows, cols, dense, bits)
-    base, stride, _ = registers.sources
-    regs = core.regs
-    return Rectangle(lane(regs[base], pe), rows, cols, lane(regs[stride], pe), bits)  # type: ignore[arg-type]
+@dataclass(frozen=True)
+class Transfer:
+    """The memory side of a transfer: a rectangle whose base and stride each PE takes from its registers."""
+
+    rows: int
+    cols: int
+    bits: int
+    dense: int
+    registers: Registers | None
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes of the element accesses, packed elements counted as half."""
+        return self.rows * self.cols * self.bits // 8
+
+    def rectangles(self, core: Core, pes: Sequence[int]) -> list[Rectangle]:
+        """One per PE; the same object where base and stride are the same on all."""
+        rows, cols, bits = self.rows, self.cols, self.bits
+        if self.registers is None:
+            return [Rectangle(0, rows, cols, self.dense, bits)] * len(pes)
+        base: Any = core.regs[self.registers.sources[0]]
+        stride: Any = core.regs[self.registers.sources[1]]
+        if type(base) is int and type(stride) is int:
+            return [Rectangle(base, rows, cols, stride, bits)] * len(pes)
+        return [Rectangle(lane(base, pe), rows, cols, lane(stride, pe), bits) for pe in pes]
 
 
 def find_source(core: Core, pe: int, selector: int) -> Tile:
@@ -137,9 +154,7 @@ def power_of_two(value: int) -> bool:
 
 
 @lru_cache(maxsize=4096)
-def row_major(
-    dtype: DType, capacity: int, valid_rows: int, valid_cols: int, cols: int, kind: FaultKind
-) -> Descriptor:
+def row_major(dtype: DType, capacity: int, valid_rows: int, valid_cols: int, cols: int, kind: FaultKind) -> Descriptor:
     """The descriptor of a new row-major tile; ``kind`` is the fault of a shape that does not fit."""
     if not power_of_two(cols) or cols > MAX_COLUMNS:
         raise Fault(kind, f"{cols} physical columns are no power of two up to {MAX_COLUMNS}")
@@ -163,9 +178,7 @@ def cube_tile(dtype: DType, layout: str, capacity: int, rows: int, cols: int) ->
     return cube_descriptor(dtype, layout, capacity, rows, cols)
 
 
-def check_cube_transfer(
-    bundle: Bundle, codes: dict[int, str], binding: LocalBinding | None, dims: Dimensions
-) -> None:
+def check_cube_transfer(bundle: Bundle, codes: dict[int, str], binding: LocalBinding | None, dims: Dimensions) -> None:
     """The shared first group of rules of the CUBE forms of TLOAD and TSTORE."""
     datr = bundle.datr
     clean = datr.cmode == 0 and datr.rounding == 0 and not datr.saturate and not datr.canonicalize

@@ -11,17 +11,18 @@ from ptoc.isa import dtypes
 from ptoc.isa.dtypes import NONE_CODE, DType
 from ptoc.isa.faults import Fault
 from ptoc.isa.postprocess import GROUP_COLUMNS, ReluMode, Rounding
-from ptoc.isa.registers import prefix_mask
-from ptoc.runtime.bundle import Bundle, LocalBinding, MatrixAttributes
+from ptoc.isa.registers import prefix_mask, size_bytes
+from ptoc.runtime.bundle import Bundle, MatrixAttributes
 from ptoc.runtime.numerics.convert import PostProcess
 from ptoc.runtime.operations.common import CONTROL, LEGALITY, check_attributes, dimensions, power_of_two
+from ptoc.runtime.tiles import Destination
 
 MAX_GROUP_ROWS = 128
-Slot = tuple[LocalBinding, int]
-"""A Local source: its binding and which of the two sources it is."""
+Slot = tuple[int, int]
+"""A Local source: the number of its binding and which of the two sources it is."""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class MatrixSchema:
     """A legal set of bindings, by role."""
 
@@ -34,8 +35,10 @@ class MatrixSchema:
     n: int
     k: int
     shared: int
+    pes: tuple[int, ...]
     sources: dict[str, Slot]
-    destinations: dict[str, LocalBinding]
+    selectors: tuple[int, ...]
+    destinations: dict[str, Destination]
     scalar_words: dict[str, int]
     """GPR selectors of the scalar parameter words; 0 where B.IOR was left out."""
 
@@ -74,6 +77,9 @@ def read_schema(bundle: Bundle, *, accumulating: bool) -> MatrixSchema:
     if shared > 2 or any(binding.size_code or binding.assembly for binding in bundle.shared):
         raise Fault(LEGALITY, "a matrix bundle has at most two Shared operands, all sources")
     m, n, k = _dimensions(bundle)
+    sources = _sources(bundle, attributes, accumulating)
+    destinations = _destinations(bundle, attributes)
+    _check_selectors(bundle, sources, destinations)
     return MatrixSchema(
         attributes,
         post,
@@ -84,8 +90,10 @@ def read_schema(bundle: Bundle, *, accumulating: bool) -> MatrixSchema:
         n,
         k,
         shared,
-        _sources(bundle, attributes, accumulating),
-        _destinations(bundle, attributes),
+        bundle.pes,
+        sources,
+        tuple(bundle.local_sources),
+        destinations,
         _scalar_words(bundle, attributes),
     )
 
@@ -143,20 +151,29 @@ def _source_roles(bundle: Bundle, attributes: MatrixAttributes, accumulating: bo
 
 
 def _sources(bundle: Bundle, attributes: MatrixAttributes, accumulating: bool) -> dict[str, Slot]:
-    slots = [(binding, i) for binding in bundle.locals for i in range(len(binding.sources))]
+    slots = [(number, i) for number, b in enumerate(bundle.locals) for i in range(len(b.sources))]
     roles = _source_roles(bundle, attributes, accumulating)
     if len(slots) != len(roles) or not bundle.terminated:
         raise Fault(LEGALITY, f"the Local sources are not {', '.join(roles) or 'absent'}, marked last")
     return dict(zip(roles, slots))
 
 
-def _destinations(bundle: Bundle, attributes: MatrixAttributes) -> dict[str, LocalBinding]:
+def _destinations(bundle: Bundle, attributes: MatrixAttributes) -> dict[str, Destination]:
     present = {"D": True, "RowMax": attributes.row_max, "GroupMax": attributes.group_max}
     roles = [role for role, wanted in present.items() if wanted]
     bindings = bundle.local_destinations
     if len(bindings) != len(roles):
         raise Fault(LEGALITY, f"the destinations are not {', '.join(roles)}")
-    return dict(zip(roles, bindings))
+    return {role: Destination(b.hand, size_bytes(b.size_code)) for role, b in zip(roles, bindings)}
+
+
+def _check_selectors(bundle: Bundle, sources: dict[str, Slot], destinations: dict[str, Destination]) -> None:
+    """The number of C's selector is not the number of D's hand, nor CScale's that of any destination."""
+    hands = [destination.hand for destination in destinations.values()]
+    for role, forbidden in (("C", hands[:1]), ("CScale", hands)):
+        number, which = sources.get(role, (0, 0))
+        if role in sources and bundle.locals[number].sources[which] in forbidden:
+            raise Fault(LEGALITY, f"the selector of {role} has the number of a destination hand")
 
 
 def _scalar_words(bundle: Bundle, attributes: MatrixAttributes) -> dict[str, int]:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from ptoc.isa.dtypes import COMPARE_TYPES
+from dataclasses import dataclass
+
+from ptoc.isa.dtypes import COMPARE_TYPES, DType
 from ptoc.isa.faults import Fault
 from ptoc.isa.registers import size_bytes
 from ptoc.runtime.bundle import PAD_MAX, PAD_NULL, Bundle
@@ -14,7 +16,6 @@ from ptoc.runtime.operations.common import (
     check_attributes,
     check_encoding,
     dimensions,
-    find_source,
     reject_zero_dimensions,
     resolve,
 )
@@ -23,12 +24,49 @@ from ptoc.runtime.tiles import Destination, Tile, predicate_descriptor
 LAST_MODE = 5
 
 
-def execute(core: Core, bundle: Bundle) -> None:
-    """Perform one TCMP bundle."""
-    pes, dtype = bundle.pes, bundle.dtype
-    for pe in pes:
-        for selector in bundle.local_sources:
-            find_source(core, pe, selector)
+@dataclass(frozen=True)
+class Comparison:
+    """A checked TCMP of two tiles of one type and shape on every selected PE."""
+
+    pes: tuple[int, ...]
+    mode: int
+    dtype: DType
+    shape: tuple[int, int]
+    cols: int
+    destination: Destination
+    pad: int | None
+
+    def __call__(self, core: Core, bundle: Bundle) -> None:
+        binding = bundle.locals[0]
+        pairs = []
+        for pe in self.pes:
+            left, right = (resolve(core, bundle, pe, binding, slot) for slot in (0, 1))
+            self._check(left, right)
+            core.local[pe].check((self.destination,), binding.sources)
+            pairs.append((left, right))
+        for pe, (left, right) in zip(self.pes, pairs):
+            truth, flags = compare(self.mode, self.dtype, left.values, right.values)
+            core.flags |= flags
+            descriptor = predicate_descriptor(left.descriptor, self.destination.capacity)
+            core.local[pe].publish(self.destination.hand, Tile(descriptor, truth.view("u1"), pad=self.pad))
+
+    def _check(self, left: Tile, right: Tile) -> None:
+        a, b = left.descriptor, right.descriptor
+        if not (a.row_major and b.row_major) or a.dtype != self.dtype or b.dtype != self.dtype:
+            raise Fault(LEGALITY, f"a source is no row-major {self.dtype} tile")
+        if (a.rows, a.cols, a.valid_shape) != (b.rows, b.cols, b.valid_shape):
+            raise Fault(LEGALITY, "the sources differ in shape")
+        if a.valid_shape != self.shape or a.cols != self.cols:
+            raise Fault(LEGALITY, "the dimensions of the bundle are not those of the sources")
+        check_encoding(self.dtype, left, *self.shape)
+        check_encoding(self.dtype, right, *self.shape)
+        if a.rows * a.cols > self.destination.capacity * 8:
+            rule = f"{a.rows * a.cols} predicate bits exceed {self.destination.capacity} bytes"
+            raise Fault(ALLOCATION, rule)
+
+
+def prepare(bundle: Bundle) -> Comparison:
+    """Check one TCMP bundle."""
     if len(bundle.locals) != 1 or bundle.registers is not None or bundle.shared:
         raise Fault(LEGALITY, "TCMP has one Local binding and nothing else")
     binding = bundle.locals[0]
@@ -41,39 +79,12 @@ def execute(core: Core, bundle: Bundle) -> None:
     reject_zero_dimensions(dims)
     if dims[0] is None:
         raise Fault(LEGALITY, "TCMP sets LB0")
-    shape = (dims[1] or 1, dims[0])
     cols = dims[2] or dims[0]
     if dims[0] > cols:
         raise Fault(LEGALITY, f"{dims[0]} valid columns exceed {cols}")
-    if dtype not in COMPARE_TYPES:
-        raise Fault(LEGALITY, f"TCMP does not compare {dtype}")
-    capacity = size_bytes(binding.size_code)
-    destination = (Destination(binding.hand, capacity),)
-    pairs = []
-    for pe in pes:
-        left, right = resolve(core, bundle, pe, binding, 0), resolve(core, bundle, pe, binding, 1)
-        _check_sources(bundle, left, right, shape, cols)
-        d = left.descriptor
-        if d.rows * d.cols > capacity * 8:
-            raise Fault(ALLOCATION, f"{d.rows * d.cols} predicate bits exceed {capacity} bytes")
-        core.local[pe].check(destination, binding.sources)
-        pairs.append((left, right))
+    if bundle.dtype not in COMPARE_TYPES:
+        raise Fault(LEGALITY, f"TCMP does not compare {bundle.dtype}")
+    destination = Destination(binding.hand, size_bytes(binding.size_code))
     pad = {PAD_NULL: None, PAD_MAX: 1}.get(bundle.datr.pad, 0)
-    for pe, (left, right) in zip(pes, pairs):
-        truth, flags = compare(bundle.datr.cmode, dtype, left.values, right.values)
-        core.flags |= flags
-        tile = Tile(predicate_descriptor(left.descriptor, capacity), truth.view("u1"), pad=pad)
-        core.local[pe].publish(binding.hand, tile)
-
-
-def _check_sources(bundle: Bundle, left: Tile, right: Tile, shape: tuple[int, int], cols: int) -> None:
-    a, b, dtype = left.descriptor, right.descriptor, bundle.dtype
-    assert dtype is not None
-    if not (a.row_major and b.row_major) or a.dtype != dtype or b.dtype != dtype:
-        raise Fault(LEGALITY, f"a source is no row-major {dtype} tile")
-    if (a.rows, a.cols, a.valid_shape) != (b.rows, b.cols, b.valid_shape):
-        raise Fault(LEGALITY, "the sources differ in shape")
-    if a.valid_shape != shape or a.cols != cols:
-        raise Fault(LEGALITY, "the dimensions of the bundle are not those of the sources")
-    check_encoding(dtype, left, *shape)
-    check_encoding(dtype, right, *shape)
+    shape = (dims[1] or 1, dims[0])
+    return Comparison(bundle.pes, bundle.datr.cmode, bundle.dtype, shape, cols, destination, pad)

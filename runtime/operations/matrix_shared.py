@@ -1,0 +1,68 @@
+"""Matrix operands in Shared storage."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from ptoc.isa.dtypes import DType
+from ptoc.isa.faults import Fault
+from ptoc.isa.registers import PE_COUNT
+from ptoc.runtime.bundle import Bundle, SharedBinding
+from ptoc.runtime.core import Core
+from ptoc.runtime.lanes import MASK64, lane
+from ptoc.runtime.operations.common import LEGALITY
+from ptoc.runtime.operations.matrix_schema import MatrixSchema
+from ptoc.runtime.shared import view_of
+from ptoc.runtime.tiles import Tile
+
+
+@dataclass(frozen=True, eq=False)
+class Primary:
+    """A matrix operand in Shared storage: the parent, or one view per PE, and whether it is transposed."""
+
+    views: tuple[Tile, ...]
+    transposed: bool
+
+    @property
+    def common(self) -> bool:
+        """Whether all PEs read the same tile."""
+        return len(self.views) == 1
+
+    def on(self, pe: int) -> Tile:
+        return self.views[pe % len(self.views)]
+
+
+def shared_primaries(core: Core, bundle: Bundle, schema: MatrixSchema) -> dict[str, Primary]:
+    """The Shared operands by role, checked for all PEs."""
+    attributes = schema.attributes
+    if (attributes.trans_a and schema.shared < 2) or (attributes.trans_b and schema.shared < 1):
+        raise Fault(LEGALITY, "only a Shared operand is transposed")
+    if not schema.shared:
+        return {}
+    b = _primary(core, bundle.shared[-1], schema.k, schema.n, schema.b_type, attributes.trans_b)
+    if schema.shared == 1:
+        return {"B": b}
+    a = _primary(core, bundle.shared[0], schema.m, schema.k, schema.a_type, attributes.trans_a)
+    return {"A": a, "B": b}
+
+
+def _primary(core: Core, binding: SharedBinding, rows: int, cols: int, dtype: DType, transposed: bool) -> Primary:
+    published = core.shared.tiles.get(binding.number)
+    if published is None:
+        raise Fault(LEGALITY, f"S{binding.number} is not complete")
+    if published.tile.descriptor.dtype != dtype:
+        raise Fault(LEGALITY, f"S{binding.number} holds {published.tile.descriptor.dtype}, not {dtype}")
+    views: tuple[Tile, ...] = (published.tile,)
+    view = binding.view
+    if view is not None:
+        offsets = [lane(core.regs[view.register], pe) + view.immediate & MASK64 for pe in range(PE_COUNT)]
+        views = tuple(view_of(published.tile, offset, view.size_code) for offset in offsets)
+    stored = (cols, rows) if transposed else (rows, cols)
+    for tile in views:
+        d = tile.descriptor
+        if d.cols != stored[1] or d.valid_rows < stored[0] or d.valid_cols < stored[1]:
+            rule = f"S{binding.number} does not hold {stored[0]} rows of exactly {stored[1]} columns"
+            raise Fault(LEGALITY, rule)
+        if tile.defined is not None and not tile.defined[: stored[0], : stored[1]].all():
+            raise Fault(LEGALITY, f"an element of S{binding.number} is undefined")
+    return Primary(views, transposed)
