@@ -90,9 +90,7 @@ def spec_of(array: object, name: str) -> ArraySpec:
     return check_spec(array.shape, array.dtype, array.strides, f"argument {name}")
 
 
-def check_spec(
-    shape: tuple[int, ...], dtype: np.dtype[Any], strides: tuple[int, ...], what: str
-) -> ArraySpec:
+def check_spec(shape: tuple[int, ...], dtype: np.dtype[Any], strides: tuple[int, ...], what: str) -> ArraySpec:
     """A valid specification: one or two dimensions, a dtype of PTO, unit column stride, row stride ≥ 0."""
     if len(shape) not in (1, 2):
         raise ArgumentError(

@@ -106,9 +106,7 @@ def matmul(x: Any, y: Any, *, dtype: npt.DTypeLike | None = None, casting: str =
             "reshape vectors to one row or one column",
         )
     if x.shape[1] != y.shape[0]:
-        raise _shape_error(
-            f"np.matmul of {_describe(x, y)}: {x.shape[1]} columns do not meet {y.shape[0]} rows"
-        )
+        raise _shape_error(f"np.matmul of {_describe(x, y)}: {x.shape[1]} columns do not meet {y.shape[0]} rows")
     result = _numpy_dtype(lambda a, b: np.matmul(a, b, dtype=dtype), x, y)  # type: ignore[arg-type]
     a, b = _without_widening(x), _without_widening(y)
     accumulator = _accumulator(a, b, x, y, result)
@@ -138,9 +136,7 @@ def _numpy_of(value: SSAValue) -> np.dtype[Any]:
 
 def _same_sum(accumulator: dtypes.DType, result: np.dtype[Any]) -> bool:
     """Whether the machine's sum has the result's bits: 32-bit integer sums are modulo 2^32, signed or not."""
-    return result == accumulator.numpy or (
-        result.kind in "iu" and result.itemsize == 4 and not accumulator.is_float
-    )
+    return result == accumulator.numpy or (result.kind in "iu" and result.itemsize == 4 and not accumulator.is_float)
 
 
 def _accumulator(a: SSAValue, b: SSAValue, x: Tracer, y: Tracer, result: np.dtype[Any]) -> dtypes.DType:
@@ -152,9 +148,7 @@ def _accumulator(a: SSAValue, b: SSAValue, x: Tracer, y: Tracer, result: np.dtyp
             f"np.matmul of {_describe(x, y)}",
             hint="operands are float16, bfloat16 or float32, or int8 and int16, or uint8 and uint16",
         )
-    narrow_float = (
-        accumulator.is_float and result.name in ("float16", "bfloat16") and x.dtype == y.dtype == result
-    )
+    narrow_float = accumulator.is_float and result.name in ("float16", "bfloat16") and x.dtype == y.dtype == result
     if _same_sum(accumulator, result) or narrow_float:
         return accumulator
     wide = accumulator.numpy_name
@@ -172,9 +166,7 @@ def _numpy_dtype(function: Callable[..., Any], *operands: Any) -> np.dtype[Any]:
             warnings.simplefilter("ignore")
             return np.asarray(function(*tiny)).dtype
     except (TypeError, ValueError, OverflowError) as error:
-        raise UnsupportedError(
-            f"numpy refuses {_describe(*operands)}: {error}", where=caller_location()
-        ) from None
+        raise UnsupportedError(f"numpy refuses {_describe(*operands)}: {error}", where=caller_location()) from None
 
 
 def dot(x: Any, y: Any) -> Tracer:
@@ -217,9 +209,7 @@ def maximum(x: Any, y: Any) -> Tracer:
     if isinstance(y, Tracer) and not isinstance(x, Tracer):
         x, y = y, x
     if isinstance(y, Tracer) or y != 0 or _numpy_dtype(np.maximum, x, y) != x.dtype or x.dtype == np.bool_:
-        raise unsupported(
-            f"np.maximum of {_describe(x, y)}", hint="np.maximum(c + np.matmul(...), 0) is ReLU"
-        )
+        raise unsupported(f"np.maximum of {_describe(x, y)}", hint="np.maximum(c + np.matmul(...), 0) is ReLU")
     source = x.read()
     if not isinstance(source.owner, nd.MatmulAccOp | nd.AddOp | nd.CastOp | nd.ReluOp):
         raise unsupported(
@@ -239,9 +229,7 @@ def astype(x: Tracer, dtype: npt.DTypeLike) -> Tracer:
     except (TypeError, ValueError):
         raise unsupported(f"astype({target})") from None
     if x.dtype == np.bool_ or target == np.bool_:
-        raise unsupported(
-            f"astype from {x.dtype} to {target}", hint="compare with 0, or select with np.where"
-        )
+        raise unsupported(f"astype from {x.dtype} to {target}", hint="compare with 0, or select with np.where")
     source = x.read()
     value = x.trace.value(("cast", source, element), lambda: nd.CastOp(source, element))
     return x.trace.tracer(value, target)
@@ -299,14 +287,10 @@ def _constant_mask(value: SSAValue) -> bool | None:
 def where(mask: Any, *branches: Any) -> Tracer:
     """``np.where(mask, a, b)``; the branches are arrays or scalars."""
     if len(branches) != 2:
-        raise unsupported(
-            "np.where with one argument", hint="its result's size depends on the data; use a mask"
-        )
+        raise unsupported("np.where with one argument", hint="its result's size depends on the data; use a mask")
     a, b = branches
     if not (isinstance(mask, Tracer) and mask.dtype == np.bool_):
-        raise unsupported(
-            f"np.where with a condition of {_describe(mask)}", hint="the condition is a mask: compare"
-        )
+        raise unsupported(f"np.where with a condition of {_describe(mask)}", hint="the condition is a mask: compare")
     result = _numpy_dtype(lambda *v: np.where(np.ones((1, 1), bool), *v), a, b)
     for branch in (a, b):
         if isinstance(branch, Tracer) and branch.dtype != result:
@@ -320,9 +304,7 @@ def where(mask: Any, *branches: Any) -> Tracer:
     constant = _constant_mask(condition)
     if constant is not None:
         return mask.trace.tracer(first if constant else second, result)
-    value = mask.trace.value(
-        ("where", condition, first, second), lambda: nd.WhereOp(condition, first, second)
-    )
+    value = mask.trace.value(("where", condition, first, second), lambda: nd.WhereOp(condition, first, second))
     return mask.trace.tracer(value, result)
 
 
@@ -387,11 +369,7 @@ class MaskedView:
 
 def _is_everything(key: Any) -> bool:
     full = slice(None)
-    return (
-        key is Ellipsis
-        or key == full
-        or (isinstance(key, tuple) and all(k is Ellipsis or k == full for k in key))
-    )
+    return key is Ellipsis or key == full or (isinstance(key, tuple) and all(k is Ellipsis or k == full for k in key))
 
 
 def _mask_key(x: Tracer, key: Any) -> SSAValue:
@@ -436,9 +414,7 @@ def setitem(x: Tracer, key: Any, value: Any) -> None:
     elif isinstance(value, Scalar):
         _store_masked(x, mask, _operand(value, x.shape, x.dtype, x))
     else:
-        raise unsupported(
-            "dst[mask] = array", hint="write dst[mask] = src[mask], or np.copyto(dst, src, where=mask)"
-        )
+        raise unsupported("dst[mask] = array", hint="write dst[mask] = src[mask], or np.copyto(dst, src, where=mask)")
 
 
 def _assign_all(x: Tracer, value: Tracer) -> None:
@@ -468,9 +444,7 @@ def copyto(dst: Any, src: Any, casting: str = "same_kind", where: Any = True) ->
     if not isinstance(dst, Tracer):
         raise unsupported("np.copyto into an array that is not an argument")
     if isinstance(src, Tracer) and src.dtype != dst.dtype:
-        raise unsupported(
-            f"np.copyto from {_describe(src)} to {_describe(dst)}", hint="give both arrays one dtype"
-        )
+        raise unsupported(f"np.copyto from {_describe(src)} to {_describe(dst)}", hint="give both arrays one dtype")
     if isinstance(src, Scalar) and not np.can_cast(np.min_scalar_type(src), dst.dtype, casting):  # type: ignore[arg-type]
         _numpy_dtype(lambda d: np.copyto(d, src, casting=casting), dst)  # type: ignore[arg-type]
     operands = [dst, src] + ([where] if isinstance(where, Tracer) else [])

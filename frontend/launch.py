@@ -65,9 +65,7 @@ def check_arguments(program: Program, arrays: Sequence[Array]) -> None:
         if not array.flags.writeable:
             raise ArgumentError(f"the kernel assigns to {name}, which is read-only")
         if spec.rows > 1 and spec.row_stride < spec.row_bytes:
-            raise ArgumentError(
-                f"the kernel assigns to {name}, whose rows overlap ({spec})", hint="pass a copy of it"
-            )
+            raise ArgumentError(f"the kernel assigns to {name}, whose rows overlap ({spec})", hint="pass a copy of it")
         for other, other_name in zip(arrays, program.names):
             if other_name != name and _overlap(array, other):
                 raise ArgumentError(

@@ -69,9 +69,7 @@ class Trace:
         block = Block(arg_types=[memref_type(spec) for spec in specs])
         for argument, hint in zip(block.args, names):
             argument.name_hint = hint
-        self.function = func.FuncOp(
-            name, FunctionType.from_lists([a.type for a in block.args], []), Region(block)
-        )
+        self.function = func.FuncOp(name, FunctionType.from_lists([a.type for a in block.args], []), Region(block))
         self.function.location = ir_location(where)
         self.builder = Builder(InsertPoint.at_end(block))
         self.module = ModuleOp([self.function])
@@ -84,8 +82,7 @@ class Trace:
 
     def emit(self, op: OpT) -> OpT:
         """Append an operation, with the place in the user's source that asked for it."""
-        where = caller_location()
-        op.location = ir_location(where) if where is not None else self.function.location
+        op.location = ir_location(caller_location())
         return self.builder.insert(op)
 
     def value(self, key: Hashable, make: Callable[[], Operation]) -> SSAValue:
@@ -137,10 +134,11 @@ class Trace:
             if value not in stored:
                 type_ = MemRefType(builtin_element(result.dtype), result.shape)
                 dest = append_argument(self.function, type_, OUTPUT, "out")
-                self.emit(nd.StoreOp(value, dest))
+                store = self.builder.insert(nd.StoreOp(value, dest))
+                store.location = value.owner.location if isinstance(value.owner, Operation) else self.function.location
                 stored[value] = len(self.function.body.block.args) - 1
             places.append(stored[value])
-        self.emit(func.ReturnOp())
+        self.builder.insert(func.ReturnOp()).location = self.function.location
         return places
 
 
@@ -324,6 +322,4 @@ SUPPORTED = (
 
 def unsupported(what: str, *, hint: str | None = None) -> PtocError:
     """The error for something that kernels cannot do, at the line that asks for it."""
-    return UnsupportedError(
-        f"{what} is not supported in a kernel", where=caller_location(), hint=hint or SUPPORTED
-    )
+    return UnsupportedError(f"{what} is not supported in a kernel", where=caller_location(), hint=hint or SUPPORTED)

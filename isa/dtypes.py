@@ -148,9 +148,7 @@ SCATTER_TYPES = frozenset(t for t in ALL if not t.packed)
 SCATTER_INDEX_TYPES = _named("S32 U32 S64 U64")
 """Byte-displacement types of MSCATTER_MASK."""
 
-MATMUL_TYPES = _named(
-    "FP32 TF32 HF32 FP16 BF16 HiF8 E4M3 E5M2 E3M2 E2M3 E2M1X2 E1M2X2 S16 S8 S4X2 U16 U8 U4X2"
-)
+MATMUL_TYPES = _named("FP32 TF32 HF32 FP16 BF16 HiF8 E4M3 E5M2 E3M2 E2M3 E2M1X2 E1M2X2 S16 S8 S4X2 U16 U8 U4X2")
 """Types of the matmul operands A and B."""
 
 ACCUMULATORS: dict[NumericClass, DType] = {"floating": FP32, "signed": S32, "unsigned": U32}

@@ -7,12 +7,13 @@ no tile is live: sixteen one-cell loads per hand age everything out.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import cast
 
 from xdsl.context import Context
-from xdsl.dialects import func, scf
-from xdsl.dialects.builtin import ArrayAttr, ModuleOp
+from xdsl.dialects import arith, func, scf
+from xdsl.dialects.builtin import ArrayAttr, IndexType, IntegerAttr, ModuleOp
 from xdsl.ir import Block, Operation, SSAValue
 from xdsl.passes import ModulePass
 
@@ -49,6 +50,14 @@ class AllocateRings(ModulePass):
             "the tiles of this kernel do not fit the Local pool",
             rule="Local tile pool of 256 KiB per PE",
         )
+
+
+def peak_bytes(function: func.FuncOp) -> int:
+    """The most Local tile bytes on a PE at any time of an allocated function, found by replaying its names."""
+    translation = _Translation(function.body.block)
+    if not translation.steps:
+        return 0
+    return rings.replay(translation.program, translation.hands()).peak_bytes
 
 
 def _give_up(translation: _Translation, reason: DoesNotFit) -> None:
@@ -117,6 +126,14 @@ class _Translation:
         )
         return Loop(body, trip_count(op), carried)
 
+    def hands(self) -> dict[int, int]:
+        """The hand of every value of an allocated function; carried values have that of what starts them."""
+        hands = dict(self.pinned)
+        for item in _loops(self.program):
+            for c in item.carried:
+                hands[c.argument] = hands[c.result] = hands[c.initial]
+        return hands
+
     def op_of(self, reason: DoesNotFit) -> Operation:
         """The operation a failure speaks of, or the first one."""
         wanted = reason.step if isinstance(reason, PoolFull) else None
@@ -133,11 +150,16 @@ class _Translation:
                 op.properties["into"] = HandAttr(Hand(HANDS[plan.hands[step.defines]]))
 
 
+def _loops(program: rings.Program) -> Iterator[Loop]:
+    """All loops, outer ones first."""
+    for item in program:
+        if isinstance(item, Loop):
+            yield item
+            yield from _loops(item.body)
+
+
 def trip_count(op: scf.ForOp) -> int:
     """Iterations of a loop with constant bounds; a loop with others counts as many."""
-    from xdsl.dialects import arith
-    from xdsl.dialects.builtin import IntegerAttr
-
     bounds = []
     for value in (op.lb, op.ub, op.step):
         if not isinstance(value.owner, arith.ConstantOp):
@@ -170,9 +192,6 @@ def _flush(function: func.FuncOp, translation: _Translation, full: PoolFull) -> 
 
 def _constants(function: func.FuncOp) -> dict[int, SSAValue]:
     """Index constants at the start of the function, which an emitter may reuse."""
-    from xdsl.dialects import arith
-    from xdsl.dialects.builtin import IndexType, IntegerAttr
-
     found: dict[int, SSAValue] = {}
     for op in function.body.block.ops:
         if not isinstance(op, arith.ConstantOp):

@@ -33,9 +33,7 @@ _STORE_LAYOUT = {
 }
 _CMODE = {
     p: code
-    for code, p in enumerate(
-        (Predicate.EQ, Predicate.NE, Predicate.LT, Predicate.GT, Predicate.LE, Predicate.GE)
-    )
+    for code, p in enumerate((Predicate.EQ, Predicate.NE, Predicate.LT, Predicate.GT, Predicate.LE, Predicate.GE))
 }
 _PAD_ZERO, _PAD_NULL = 0, 3
 

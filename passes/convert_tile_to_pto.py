@@ -88,16 +88,15 @@ def _constant(value: SSAValue) -> int | None:
 
 
 class _Lowering:
-    def __init__(
-        self, function: func.FuncOp, data: Sequence[tile.GlobalOp], resident: dict[int, int]
-    ) -> None:
+    def __init__(self, function: func.FuncOp, data: Sequence[tile.GlobalOp], resident: dict[int, int]) -> None:
         self.function = function
         self.block = function.body.block
         self.data = data_offsets(data)
         self.ops: list[Operation] = []
         self.location: LocationAttr = function.location
         self.registers: dict[SSAValue, int] = {}
-        self.pool = RegisterPool(set(range(GPR_COUNT)) - _RESERVED - self._argument_registers())
+        taken = _RESERVED | self._argument_registers()
+        self.pool = RegisterPool(r for r in [*range(GPR["a0"], GPR_COUNT), GPR["sp"]] if r not in taken)
         self.resident = resident
         self.wanted: Counter[int] = Counter()
         self.depth = 0

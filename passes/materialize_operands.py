@@ -82,8 +82,7 @@ def _materialize_hazards(function: func.FuncOp) -> None:
     for write in writes:
         for load, elementwise in list(_loads(write)):
             overwritten = any(
-                other.dest is load.source and position[load] < position[other] < position[write]
-                for other in writes
+                other.dest is load.source and position[load] < position[other] < position[write] for other in writes
             )
             if not overwritten and (elementwise or load.source is not write.dest):
                 continue

@@ -126,9 +126,7 @@ class _Nest:
         )
         return dense and not any(isinstance(op, nd.BroadcastOp) for op in _operations(self.write))
 
-    def _loops(
-        self, region: _Region, rows: RowBlock, start: int, stop: int, width: int, tile_cols: int
-    ) -> None:
+    def _loops(self, region: _Region, rows: RowBlock, start: int, stop: int, width: int, tile_cols: int) -> None:
         block = _Block(region, rows.rows, width, tile_cols, rows.pes)
         body = self._body(block)
         per_round = rows.pes * rows.rows
@@ -247,9 +245,7 @@ class _Nest:
             offset = self._offset(block, array, e, row, col)
             size = (e.index(block.rows), e.index(block.cols))
             type_ = self._tile_type(block, array.dtype)
-            return e.emit(
-                tile.LoadOp(array.memref, offset, e.index(array.stride), size, block.pes, type_)
-            ).result
+            return e.emit(tile.LoadOp(array.memref, offset, e.index(array.stride), size, block.pes, type_)).result
 
         return at
 

@@ -107,9 +107,7 @@ class _Nest:
         self.dest.store(e, result, row, col, (block.rows, width), block.pes)
         return ()
 
-    def _sum(
-        self, e: Emitter, block: RowBlock, row: Index, col: Index, width: Index, acc: SSAValue | None
-    ) -> SSAValue:
+    def _sum(self, e: Emitter, block: RowBlock, row: Index, col: Index, width: Index, acc: SSAValue | None) -> SSAValue:
         step = self.tiling.k
         start = 0
         last = (self.k - 1) // step * step
@@ -150,9 +148,7 @@ class _Nest:
         tiling = self.tiling
         a_type = TileType.get(tiling.m, tiling.k, self.a.dtype, self.layout)
         b_type = TileType.get(tiling.k, tiling.n, self.b.dtype, TileLayout.CUBE_N8)
-        d_type = TileType.get(
-            tiling.m, tiling.n, self.result_dtype if final else self.accumulator, self.layout
-        )
+        d_type = TileType.get(tiling.m, tiling.n, self.result_dtype if final else self.accumulator, self.layout)
         a = self.a.load(e, row, k, (block.rows, depth), block.pes, a_type)
         b = self.b.load(e, k, col, (depth, width), block.pes, b_type)
         size = (e.index(block.rows), e.index(width), e.index(depth))

@@ -45,9 +45,7 @@ class Array:
         extent = (e.index(size[0]), e.index(size[1]))
         return e.emit(tile.LoadOp(self.memref, offset, e.index(self.stride), extent, pes, type_)).result
 
-    def store(
-        self, e: Emitter, value: SSAValue, row: Index, col: Index, size: tuple[Index, Index], pes: int
-    ) -> None:
+    def store(self, e: Emitter, value: SSAValue, row: Index, col: Index, size: tuple[Index, Index], pes: int) -> None:
         """Store a tile's valid block of ``size`` rows and columns at (row, col)."""
         offset = self.offset(e, row, col)
         extent = (e.index(size[0]), e.index(size[1]))
@@ -63,9 +61,7 @@ def array_of(value: SSAValue) -> Array:
     return Array(op.source, row_stride_bytes(cast(MemRefType, op.source.type)))
 
 
-def constant_array(
-    e: Emitter, module: ModuleOp, value: SplatAttr | IotaAttr, dtype: DType, stride: int
-) -> Array:
+def constant_array(e: Emitter, module: ModuleOp, value: SplatAttr | IotaAttr, dtype: DType, stride: int) -> Array:
     """Constant data as an array; equal data is shared."""
     globals_ = [op for op in module.body.block.ops if isinstance(op, tile.GlobalOp)]
     name = next((op.sym_name.data for op in globals_ if op.value == value), None)
@@ -75,9 +71,7 @@ def constant_array(
         created.location = e.origin.location
         first = module.body.block.first_op
         assert first is not None
-        Rewriter.insert_op(
-            created, InsertPoint.after(globals_[-1]) if globals_ else InsertPoint.before(first)
-        )
+        Rewriter.insert_op(created, InsertPoint.after(globals_[-1]) if globals_ else InsertPoint.before(first))
     count = value.nbytes // value.width.data
     memref = e.emit(tile.GetGlobalOp(name, MemRefType(element_type(dtype), [count]))).result
     return Array(memref, stride, constant=True)

@@ -132,11 +132,7 @@ class BroadcastOp(IRDLOperation):
 
     def verify_(self) -> None:
         shape, result = _shape(self.source), _shape(self.result)
-        if (
-            shape[-1] != result[-1]
-            or shape[:-1] not in ((), (1,))
-            or _element(self.source) != _element(self.result)
-        ):
+        if shape[-1] != result[-1] or shape[:-1] not in ((), (1,)) or _element(self.source) != _element(self.result):
             raise VerifyException(f"{self.source.type} does not repeat row by row to {self.result.type}")
 
 

@@ -131,9 +131,7 @@ class BundleOp(IRDLOperation):
             raise VerifyException("a bundle holds instructions from a block start to a stop")
         keys = [op.instruction.form.key for op in self.instructions]
         if not is_start(keys[0]) or not is_stop(keys[-1]):
-            raise VerifyException(
-                f"a bundle begins with a block start and ends with BSTOP, not {keys[0]} … {keys[-1]}"
-            )
+            raise VerifyException(f"a bundle begins with a block start and ends with BSTOP, not {keys[0]} … {keys[-1]}")
         if any(is_start(key) or is_stop(key) for key in keys[1:-1]):
             raise VerifyException("a bundle holds one block")
 

@@ -275,9 +275,7 @@ class SplatAttr(ParametrizedAttribute):
 
     def print_parameters(self, printer: Printer) -> None:
         with printer.in_angle_brackets():
-            printer.print_string(
-                f"width = {self.width.data}, bits = {self.bits.data:#x}, count = {self.count.data}"
-            )
+            printer.print_string(f"width = {self.width.data}, bits = {self.bits.data:#x}, count = {self.count.data}")
 
 
 @irdl_attr_definition
@@ -301,9 +299,7 @@ class IotaAttr(ParametrizedAttribute):
 
     @classmethod
     def parse_parameters(cls, parser: AttrParser) -> Sequence[Attribute]:
-        return [
-            IntAttr(v) for v in _parse_integers(parser, ("width", "rows", "row_step", "cols", "col_step"))
-        ]
+        return [IntAttr(v) for v in _parse_integers(parser, ("width", "rows", "row_step", "cols", "col_step"))]
 
     def print_parameters(self, printer: Printer) -> None:
         with printer.in_angle_brackets():
@@ -393,9 +389,7 @@ class LoadOp(TileOperation):
         pes: int,
         result: TileType,
     ) -> None:
-        super().__init__(
-            operands=[source, offset, stride, *size], properties={"pes": _pes(pes)}, result_types=[result]
-        )
+        super().__init__(operands=[source, offset, stride, *size], properties={"pes": _pes(pes)}, result_types=[result])
 
     def verify_operation(self) -> None:
         source = dtype_of(cast(MemRefType, self.source.type).element_type)

@@ -3,23 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass, field
 
 
 class OutOfRegisters(Exception):
     """More values are live than there are registers."""
 
 
-@dataclass
 class RegisterPool:
-    """Free registers, handed out lowest first."""
-
-    free: list[int]
-    total: int = field(init=False)
-    peak: int = field(init=False, default=0)
+    """Free registers, handed out in the order in which they were given; ``peak`` is the most in use at once."""
 
     def __init__(self, registers: Iterable[int]) -> None:
-        self.free = sorted(registers)
+        self.free = list(registers)
+        self.rank = {register: n for n, register in enumerate(self.free)}
         self.total = len(self.free)
         self.peak = 0
 
@@ -34,4 +29,4 @@ class RegisterPool:
     def give(self, register: int) -> None:
         """Return a register."""
         self.free.append(register)
-        self.free.sort()
+        self.free.sort(key=self.rank.__getitem__)

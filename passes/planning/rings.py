@@ -167,9 +167,7 @@ class _Replay:
         generation = self.state.bound[value]
         distances = {_position(self.state.rings[pe][hand], generation) for pe in pes}
         if 0 in distances:
-            raise DoesNotFit(
-                f"{step.name}: a source has left hand {HANDS[hand]} after {GENERATIONS} publications"
-            )
+            raise DoesNotFit(f"{step.name}: a source has left hand {HANDS[hand]} after {GENERATIONS} publications")
         if len(distances) > 1:
             raise DoesNotFit(f"{step.name}: a source stands at different distances on different PEs")
         return hand, distances.pop()
@@ -194,9 +192,7 @@ class _Replay:
             used = sum(nbytes for each in state.rings[pe] for _, nbytes in each)
             self.peak = max(self.peak, used)
             if used > LOCAL_POOL_BYTES:
-                raise PoolFull(
-                    f"{step.name}: {used} bytes of Local tiles on PE{pe}, {LOCAL_POOL_BYTES} exist", step
-                )
+                raise PoolFull(f"{step.name}: {used} bytes of Local tiles on PE{pe}, {LOCAL_POOL_BYTES} exist", step)
 
 
 def replay(program: Program, hands: dict[int, int]) -> Plan:

@@ -1,0 +1,203 @@
+"""The second oracle: a kernel's ``nd`` IR interpreted in numpy, in PTO's order, types and roundings.
+
+Beside every value the interpreter keeps a bound on how far plain numpy may be away from it (the sums of a float
+matmul have another order there): ``docs/numerics.md`` states the rule, ``ptoc.validation`` applies it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, cast
+
+import numpy as np
+import numpy.typing as npt
+from xdsl.dialects import func
+from xdsl.dialects.builtin import TensorType, i1
+from xdsl.interpreter import Interpreter, InterpreterFunctions, PythonValues, impl, register_impls
+from xdsl.interpreters.func import FuncFunctions
+from xdsl.ir import Attribute
+
+from ptoc import ordered
+from ptoc.dialects import nd
+from ptoc.dialects.attributes import dtype_of
+from ptoc.passes.fuse_epilogue import accumulator_of
+from ptoc.passes.rewriting import the_function
+from ptoc.thresholds import UFUNCS
+
+if TYPE_CHECKING:
+    from ptoc.program import Program
+
+Array = npt.NDArray[Any]
+Bound = npt.NDArray[np.float64]
+
+UNIT_ROUNDOFF = 2.0**-24
+"""Of float32, in which the machine adds."""
+
+
+@dataclass
+class Value:
+    """An array, and per element how far plain numpy may be from it; no bound means equal bits.
+
+    A bound of infinity says that nothing is claimed: an overflow, or a mask that rounding may turn.
+    """
+
+    data: Array
+    bound: Bound | None = None
+
+
+def _numpy_type(element: Attribute) -> np.dtype[Any]:
+    return np.dtype(bool) if element == i1 else dtype_of(element).numpy
+
+
+def _shape_of(type_: Attribute) -> tuple[int, ...]:
+    return cast(TensorType, type_).get_shape()
+
+
+def _joined(*bounds: Bound | None) -> Bound | None:
+    """The sum of bounds, where there is any."""
+    known = [b for b in bounds if b is not None]
+    return sum(known[1:], known[0]) if known else None
+
+
+def _half_ulp(x: Array) -> Bound:
+    """Half the distance to the next value of the dtype, as float64."""
+    bits = {"float16": (10, -14), "bfloat16": (7, -126)}[x.dtype.name]
+    exponent = np.frexp(np.abs(x.astype(np.float64)))[1] - 1
+    return np.ldexp(1.0, np.maximum(exponent, bits[1]) - bits[0] - 1)
+
+
+@register_impls
+class NdFunctions(InterpreterFunctions):
+    """The meaning of ``nd`` in numpy; values are ``Value``, arrays are numpy arrays of the launch."""
+
+    @impl(nd.LoadOp)
+    def load(self, interpreter: Interpreter, op: nd.LoadOp, args: PythonValues) -> PythonValues:
+        array: Value = args[0]
+        return (Value(array.data.copy(), None if array.bound is None else array.bound.copy()),)
+
+    @impl(nd.StoreOp)
+    def store(self, interpreter: Interpreter, op: nd.StoreOp, args: PythonValues) -> PythonValues:
+        value, dest = args
+        _assign(dest, Ellipsis, value)
+        return ()
+
+    @impl(nd.SplatOp)
+    def splat(self, interpreter: Interpreter, op: nd.SplatOp, args: PythonValues) -> PythonValues:
+        dtype = _numpy_type(cast(TensorType, op.result.type).element_type)
+        element = np.array([op.bits.data], f"u{dtype.itemsize}").view(dtype)
+        return (Value(np.broadcast_to(element, _shape_of(op.result.type))),)
+
+    @impl(nd.BroadcastOp)
+    def broadcast(self, interpreter: Interpreter, op: nd.BroadcastOp, args: PythonValues) -> PythonValues:
+        value: Value = args[0]
+        shape = _shape_of(op.result.type)
+        bound = None if value.bound is None else np.broadcast_to(value.bound, shape)
+        return (Value(np.broadcast_to(value.data, shape), bound),)
+
+    @impl(nd.CompareOp)
+    def compare(self, interpreter: Interpreter, op: nd.CompareOp, args: PythonValues) -> PythonValues:
+        lhs, rhs = args
+        with np.errstate(all="ignore"):
+            mask = UFUNCS[op.predicate.data.value](lhs.data, rhs.data)
+            bound = _joined(lhs.bound, rhs.bound)
+            if bound is not None:
+                distance = np.abs(lhs.data.astype(np.float64) - rhs.data.astype(np.float64))
+                bound = np.where(distance > bound, 0.0, np.inf)
+        return (Value(mask, bound),)
+
+    @impl(nd.WhereOp)
+    def where(self, interpreter: Interpreter, op: nd.WhereOp, args: PythonValues) -> PythonValues:
+        mask, first, second = args
+        data = np.where(mask.data, first.data, second.data)
+        bounds = [mask.bound, first.bound, second.bound]
+        if all(b is None for b in bounds):
+            return (Value(data),)
+        uncertain, left, right = (np.zeros(data.shape) if b is None else b for b in bounds)
+        return (Value(data, np.where(uncertain > 0, np.inf, np.where(mask.data, left, right))),)
+
+    @impl(nd.MaskedStoreOp)
+    def masked_store(self, interpreter: Interpreter, op: nd.MaskedStoreOp, args: PythonValues) -> PythonValues:
+        mask, value, dest = args
+        _assign(dest, mask.data, value)
+        if mask.bound is not None:
+            _bound_of(dest)[mask.bound > 0] = np.inf
+        return ()
+
+    @impl(nd.ScatterOp)
+    def scatter(self, interpreter: Interpreter, op: nd.ScatterOp, args: PythonValues) -> PythonValues:
+        from ptoc.scattering import scatter
+
+        mask, displacements, value, dest = args
+        scatter(dest.data, displacements.data, value.data, mask.data)
+        if mask.bound is not None or value.bound is not None:
+            _bound_of(dest)[...] = np.inf
+        return ()
+
+    @impl(nd.MatmulAccOp)
+    def matmul_acc(self, interpreter: Interpreter, op: nd.MatmulAccOp, args: PythonValues) -> PythonValues:
+        a, b = args[:2]
+        c: Value | None = args[2] if op.acc is not None else None
+        accumulator = accumulator_of(op).numpy
+        result = _numpy_type(cast(TensorType, op.result.type).element_type)
+        start = None if c is None else c.data.view(accumulator)
+        total = ordered.matmul(a.data, b.data, start, accumulator=accumulator)
+        bound = _matmul_bound(a, b, c) if accumulator.kind == "f" else None
+        if op.relu is not None:
+            total = ordered.relu(total)
+        if result != accumulator and accumulator.kind == "f":
+            total = ordered.convert(total, result)
+            assert bound is not None
+            # Plain numpy rounds its own sum: each of the two roundings is off by half a step.
+            with np.errstate(all="ignore"):
+                bound = np.where(bound > 0, bound + 2 * _half_ulp(total) * 1.01, 0.0)
+        return (Value(total.view(result), bound),)
+
+
+@np.errstate(all="ignore")
+def _matmul_bound(a: Value, b: Value, c: Value | None) -> Bound:
+    """Twice the error bound of a sum of K products and c, plus what the operands' own bounds contribute."""
+    left, right = (np.abs(v.data.astype(np.float64)) for v in (a, b))
+    magnitude = left @ right
+    if c is not None:
+        magnitude = magnitude + np.abs(c.data.astype(np.float64))
+    roundings = (left.shape[1] + 1) * UNIT_ROUNDOFF
+    bound = 2 * roundings / (1 - roundings) * magnitude
+    if a.bound is not None:
+        bound = bound + a.bound @ right
+    if b.bound is not None:
+        bound = bound + left @ b.bound
+    if a.bound is not None and b.bound is not None:
+        bound = bound + a.bound @ b.bound
+    if c is not None and c.bound is not None:
+        bound = bound + c.bound
+    # Products below the normal range lose up to half a subnormal step each.
+    bound = bound + (left.shape[1] + 1) * 2.0**-149
+    overflow = ~(magnitude < 3.0e38)
+    result: Bound = np.where(overflow | ~np.isfinite(bound), np.inf, bound)
+    return result
+
+
+def _assign(dest: Value, where: Any, value: Value) -> None:
+    dest.data[where] = value.data[where]
+    if value.bound is not None or dest.bound is not None:
+        _bound_of(dest)[where] = 0.0 if value.bound is None else value.bound[where]
+
+
+def _bound_of(dest: Value) -> Bound:
+    if dest.bound is None:
+        dest.bound = np.zeros(dest.data.shape)
+    return dest.bound
+
+
+def interpret(program: Program, arrays: Sequence[Array]) -> list[Value]:
+    """All launch arrays of a program after its ``nd`` IR ran on copies of ``arrays``; the caller's own come first."""
+    module = program.modules["nd"]
+    launch = [Value(a.copy()) for a in arrays]
+    launch += [Value(np.zeros(s.shape, s.dtype)) for s in program.launch_specs[len(arrays) :]]
+    interpreter = Interpreter(module)
+    interpreter.register_implementations(NdFunctions())
+    interpreter.register_implementations(FuncFunctions())
+    function: func.FuncOp = the_function(module)
+    interpreter.call_op(function, tuple(launch))
+    return launch

@@ -1,0 +1,163 @@
+"""What one run of a program costs, read off its ``tile`` IR without running it.
+
+A loop whose tile sizes do not depend on its own counter costs its trip count times one iteration; only ragged loops
+are walked step by step.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Mapping
+from typing import TYPE_CHECKING, cast
+
+from xdsl.dialects import arith, scf
+from xdsl.dialects.builtin import IntegerAttr, ModuleOp, TensorType
+from xdsl.ir import Block, Operation, SSAValue
+
+from ptoc.dialects import nd, tile
+from ptoc.dialects.attributes import dtype_of, shape_2d
+from ptoc.dialects.tile import TileOperation, TileType
+from ptoc.isa import layouts
+from ptoc.isa.registers import LOCAL_POOL_BYTES, PE_COUNT, SHARED_POOL_BYTES
+from ptoc.passes.allocate_rings import peak_bytes
+from ptoc.passes.arguments import OUTPUT, SCRATCH
+from ptoc.passes.rewriting import the_function
+
+if TYPE_CHECKING:
+    from ptoc.program import Program
+
+ON_CHIP_BYTES = PE_COUNT * LOCAL_POOL_BYTES + SHARED_POOL_BYTES
+"""Fast memory of a core, for the lower bound of a matmul's traffic."""
+
+
+def statistics_of(program: Program) -> Mapping[str, int]:
+    """The figures of ``Program.stats``."""
+    function = the_function(program.modules["tile"])
+    costs = _Costs(function.body.block)
+    return {
+        "gm_bytes_read": costs.total["read"],
+        "gm_bytes_written": costs.total["written"],
+        "gm_lower_bound_bytes": lower_bound_bytes(program),
+        "macs_useful": sum(m * n * k for m, n, k, _ in _matmuls(program.modules["nd"])),
+        "macs_issued": costs.total["issued"],
+        "bundles": costs.total["bundles"],
+        "code_bytes": len(program.encoded.code),
+        "peak_local_bytes": peak_bytes(function),
+        "peak_shared_bytes": 0,
+    }
+
+
+def _matmuls(module: ModuleOp) -> Iterator[tuple[int, int, int, nd.MatmulAccOp]]:
+    for op in module.walk():
+        if isinstance(op, nd.MatmulAccOp):
+            m, k = shape_2d(op.a.type)
+            yield m, shape_2d(op.b.type)[1], k, op
+
+
+def lower_bound_bytes(program: Program) -> int:
+    """Bytes that any program for this kernel moves between memory and one core.
+
+    Every element that is read comes in once, every element of a result goes out once; and a matmul of M x N x K moves
+    at least ``2 MNK / sqrt(S)`` operand elements when the core holds S accumulators (Hong and Kung; Irony, Toledo and
+    Tiskin), which counts where it is more than the operands themselves.
+    """
+    function = the_function(program.modules["nd"])
+    read = {op.source for op in function.walk() if isinstance(op, nd.LoadOp)}
+    total = 0.0
+    for argument, spec, kind in zip(function.body.block.args, program.launch_specs, program.kinds):
+        if kind == SCRATCH or not (kind == OUTPUT or argument in read):
+            continue
+        total += (1 if spec.row_stride == 0 else spec.rows) * spec.row_bytes
+    for m, n, k, op in _matmuls(program.modules["nd"]):
+        size = max(dtype_of(cast(TensorType, v.type).element_type).nbytes for v in (op.a, op.b))
+        moved = 2 * size * m * n * k / (ON_CHIP_BYTES / 4) ** 0.5
+        total += max(0.0, moved - size * (m * k + k * n))
+    return int(total)
+
+
+class _Costs:
+    """Adds up the costs of a block, loops included."""
+
+    def __init__(self, block: Block) -> None:
+        self.values: dict[SSAValue, int] = {}
+        self.sizes = _size_slice(block)
+        self.total = self._block(block)
+
+    def _block(self, block: Block) -> Counter[str]:
+        total: Counter[str] = Counter()
+        for op in block.ops:
+            if isinstance(op, scf.ForOp):
+                total += self._loop(op)
+            elif isinstance(op, TileOperation):
+                total += self._bundle(op)
+            else:
+                self._evaluate(op)
+        return total
+
+    def _loop(self, op: scf.ForOp) -> Counter[str]:
+        counter = op.body.block.args[0]
+        steps = range(*(self.values[v] for v in (op.lb, op.ub, op.step)))
+        if counter in self.sizes:
+            total: Counter[str] = Counter()
+            for self.values[counter] in steps:
+                total += self._block(op.body.block)
+            return total
+        self.values[counter] = steps.start
+        once = self._block(op.body.block)
+        return Counter({key: count * len(steps) for key, count in once.items()})
+
+    def _evaluate(self, op: Operation) -> None:
+        if isinstance(op, arith.ConstantOp):
+            self.values[op.result] = cast("IntegerAttr", op.value).value.data
+        elif isinstance(op, tile.PeIdOp):
+            self.values[op.result] = 0
+        elif type(op) in _ARITHMETIC:
+            x, y = (self.values[v] for v in op.operands)
+            self.values[op.results[0]] = _ARITHMETIC[type(op)](x, y)
+
+    def _bundle(self, op: TileOperation) -> Counter[str]:
+        pes = op.mask.bit_count()
+        cost: Counter[str] = Counter(bundles=1)
+        if isinstance(op, tile.LoadOp):
+            cost["read"] = pes * self._transfer(op.rows, op.cols, op.result)
+        elif isinstance(op, tile.StoreOp):
+            cost["written"] = pes * self._transfer(op.rows, op.cols, op.value)
+        elif isinstance(op, tile.ScatterOp):
+            cost["written"] = pes * self._transfer(op.rows, op.cols, op.data)
+        elif isinstance(op, tile.MatmulOp):
+            a, b = (cast(TileType, v.type) for v in (op.a, op.b))
+            m, n, k = (self.values[v] for v in (op.m, op.n, op.k))
+            rows = layouts.cube_geometry(a.layout.data.isa_name, a.dtype.bits, m, k)
+            cols = layouts.cube_geometry(b.layout.data.isa_name, b.dtype.bits, k, n)
+            cost["issued"] = pes * rows.rows * cols.cols * max(rows.cols, cols.rows)
+        return cost
+
+    def _transfer(self, rows: SSAValue, cols: SSAValue, value: SSAValue) -> int:
+        return self.values[rows] * self.values[cols] * cast(TileType, value.type).dtype.nbytes
+
+
+_ARITHMETIC = {
+    arith.AddiOp: lambda x, y: x + y,
+    arith.SubiOp: lambda x, y: x - y,
+    arith.MuliOp: lambda x, y: x * y,
+    arith.MinUIOp: min,
+}
+
+
+def _size_slice(block: Block) -> set[SSAValue]:
+    """Every value that a tile size is computed from."""
+    found: set[SSAValue] = set()
+    pending: list[SSAValue] = []
+    for op in block.walk():
+        if isinstance(op, tile.MatmulOp):
+            pending += [op.m, op.n, op.k]
+        elif isinstance(op, tile.LoadOp | tile.StoreOp | tile.CompareOp | tile.ScatterOp):
+            pending += [op.rows, op.cols]
+    while pending:
+        value = pending.pop()
+        if value in found:
+            continue
+        found.add(value)
+        if isinstance(value.owner, Operation):
+            pending += value.owner.operands
+    return found

@@ -1,0 +1,199 @@
+"""``ptoc.validate``: the simulator against two oracles, plain numpy and numpy in PTO's order."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from ptoc.arrays import ArraySpec
+from ptoc.comparing import UNORDERED, Mismatch, canonical_bits, first_mismatch, pattern, ulp_distance
+from ptoc.errors import ArgumentError
+from ptoc.kernel import Kernel, jit
+
+Array = npt.NDArray[Any]
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """One array of a kernel's outcome: a result or an argument that was assigned into.
+
+    ``mismatch`` is the first element whose bits differ between the simulator and PTO's order, ``mismatches`` their
+    number and ``where`` their places in words; ``max_ulp`` the largest distance of finite elements between the
+    simulator and plain numpy; ``outside`` the number of elements farther from plain numpy than the policy allows.
+    """
+
+    name: str
+    elements: int
+    mismatch: Mismatch | None
+    mismatches: int
+    where: str | None
+    max_ulp: int
+    outside: int
+    first_outside: Mismatch | None
+
+    @property
+    def ok(self) -> bool:
+        return self.mismatch is None and not self.outside
+
+    def __str__(self) -> str:
+        lines = []
+        if self.mismatch is None:
+            lines.append(f"{self.name}: {self.elements} elements, bits equal to numpy in PTO order")
+        else:
+            lines.append(
+                f"{self.name}: {self.mismatches} of {self.elements} elements differ from numpy in PTO order"
+                + (f", {self.where}" if self.where else "")
+            )
+            lines.append(f"  first at {_pair(self.mismatch, 'simulator', 'PTO order')}")
+        if self.first_outside is None:
+            lines.append(f"  plain numpy within {self.max_ulp} ulp")
+        else:
+            lines.append(f"  {self.outside} elements are farther from plain numpy than rounding explains")
+            lines.append(f"  first at {_pair(self.first_outside, 'simulator', 'plain numpy')}")
+        return "\n".join(lines)
+
+
+def _pair(mismatch: Mismatch, left: str, right: str) -> str:
+    distance = "not comparable" if mismatch.ulp == UNORDERED else f"{mismatch.ulp} ulp"
+    index = ", ".join(map(str, mismatch.index))
+    return f"[{index}]: {left} {mismatch.left_bits:#x}, {right} {mismatch.right_bits:#x} ({distance})"
+
+
+@dataclass(frozen=True)
+class Report:
+    """The outcome of ``validate``, one comparison per result and per argument that was assigned into.
+
+    ``ok``: the simulator equals numpy in PTO's order bit for bit (NaNs canonicalised), and plain numpy is within the
+    accuracy policy of ``docs/numerics.md``.
+    """
+
+    kernel: str
+    comparisons: tuple[Comparison, ...] = field(default_factory=tuple)
+
+    @property
+    def ok(self) -> bool:
+        return all(c.ok for c in self.comparisons)
+
+    @property
+    def max_ulp(self) -> int:
+        """The largest distance between the simulator and plain numpy, in ulp of the results' dtypes."""
+        return max((c.max_ulp for c in self.comparisons), default=0)
+
+    @property
+    def first_mismatch(self) -> Mismatch | None:
+        """The first element whose bits differ between the simulator and PTO's order."""
+        return next((c.mismatch for c in self.comparisons if c.mismatch is not None), None)
+
+    @property
+    def verdict(self) -> str:
+        """One line."""
+        if self.ok:
+            return f"{self.kernel}: bits equal to numpy in PTO order; plain numpy within {self.max_ulp} ulp"
+        bad = [c.name for c in self.comparisons if not c.ok]
+        return f"{self.kernel}: WRONG in {', '.join(bad)}"
+
+    def __str__(self) -> str:
+        return "\n".join([*(str(c) for c in self.comparisons), self.verdict])
+
+
+def copy_with_strides(array: Array) -> Array:
+    """A copy that keeps the row stride, a zero one included; elements between the rows are not copied."""
+    if array.flags.c_contiguous or not array.size:
+        return array.copy()
+    if array.strides[0] == 0:
+        return np.broadcast_to(array[:1].copy(), array.shape)
+    rows, item = array.shape[0], array.itemsize
+    buffer = np.zeros((rows - 1) * array.strides[0] + array.shape[-1] * item, np.uint8)
+    view = np.lib.stride_tricks.as_strided(buffer.view(array.dtype), array.shape, array.strides)
+    view[...] = array
+    return view
+
+
+def validate(kernel: Any, *args: Any, **kwargs: Any) -> Report:
+    """Run a kernel three ways on copies of its arguments and compare.
+
+    ``kernel`` is a ``ptoc.jit`` kernel or a plain function. The arguments are left alone. Errors of compiling and
+    faults of the program are raised as by a call.
+    """
+    if not isinstance(kernel, Kernel):
+        if not callable(kernel):
+            raise ArgumentError(f"validate takes a kernel, not a {type(kernel).__name__}")
+        kernel = jit(kernel)
+    arrays, names = kernel.arrays(args, kwargs)
+    plain_arrays = [_copy(a) for a in arrays]
+    with np.errstate(all="ignore"):
+        plain = kernel.function(*plain_arrays)
+    if any(isinstance(a, np.ndarray) and a.size == 0 for a in arrays):
+        kernel(*[_copy(a) for a in arrays])
+        return Report(kernel.name)
+    program = kernel.program_for(*args, **kwargs)
+
+    from ptoc.launch import run
+    from ptoc.oracle import interpret
+    from ptoc.passes.arguments import INOUT
+
+    simulated_arrays = [_copy(a) for a in arrays]
+    _, simulated = run(program, simulated_arrays)
+    expected = interpret(program, arrays)
+    results = list(plain) if isinstance(plain, tuple | list) else [] if plain is None else [plain]
+    comparisons = []
+    for n, (place, result) in enumerate(zip(program.results.places, results)):
+        if program.kinds[place] != INOUT:
+            name = "result" if len(results) == 1 else f"result {n}"
+            comparisons.append(_compare(name, simulated[place], expected[place], np.asarray(result)))
+    for n, name in enumerate(names):
+        if program.kinds[n] == INOUT:
+            comparisons.append(_compare(name, simulated[n], expected[n], plain_arrays[n]))
+    return Report(kernel.name, tuple(comparisons))
+
+
+def _copy(array: Any) -> Any:
+    return copy_with_strides(array) if isinstance(array, np.ndarray) else array
+
+
+@np.errstate(all="ignore")
+def _compare(name: str, simulated: Array, expected: Any, plain: Array) -> Comparison:
+    wrong = canonical_bits(simulated) != canonical_bits(expected.data)
+    if plain.dtype != simulated.dtype or plain.shape != simulated.shape:
+        raise ArgumentError(
+            f"numpy gives {name} as {_form(plain)}, ptoc as {_form(simulated)}; this is a fault of ptoc",
+            hint="please report this kernel",
+        )
+    distance = ulp_distance(simulated, plain)
+    outside = _outside(simulated, plain, expected.bound)
+    comparable = distance[distance != UNORDERED]
+    return Comparison(
+        name,
+        simulated.size,
+        first_mismatch(simulated, expected.data),
+        int(wrong.sum()),
+        pattern(wrong) if wrong.any() else None,
+        int(comparable.max()) if comparable.size else 0,
+        int(outside.sum()),
+        _first(simulated, plain, outside),
+    )
+
+
+def _outside(simulated: Array, plain: Array, bound: npt.NDArray[np.float64] | None) -> npt.NDArray[np.bool_]:
+    """Elements farther apart than the policy allows: any difference of values without a bound, else beyond it."""
+    differ = ulp_distance(simulated, plain) != 0
+    if bound is None:
+        return differ
+    distance = np.abs(simulated.astype(np.float64) - plain.astype(np.float64))
+    within: npt.NDArray[np.bool_] = (distance <= bound) | np.isposinf(bound)
+    return differ & ~within
+
+
+def _first(simulated: Array, plain: Array, outside: npt.NDArray[np.bool_]) -> Mismatch | None:
+    if not outside.any():
+        return None
+    index = tuple(int(i) for i in np.argwhere(outside)[0])
+    bits = [int(canonical_bits(x)[index]) for x in (simulated, plain)]
+    return Mismatch(index, bits[0], bits[1], int(ulp_distance(simulated, plain)[index]))
+
+
+def _form(array: Array) -> str:
+    return str(ArraySpec(array.shape, array.dtype, array.strides)) if array.ndim else f"a scalar {array.dtype}"
