@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+
 from ptoc.backend import AssemblyError, assemble, disassemble
 from ptoc.backend.assembler import parse, print_statements
 from ptoc.backend.encoder import encode

@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
+
 from ptoc.comparing import UNORDERED, Mismatch, canonical_bits, first_mismatch, pattern, ulp_distance
 
 FLOATS = [np.dtype(t) for t in ("float16", ml_dtypes.bfloat16, "float32", "float64")]

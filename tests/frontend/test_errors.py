@@ -6,6 +6,7 @@ from pathlib import Path
 from types import ModuleType
 
 import pytest
+
 from ptoc import errors
 from ptoc.errors import (
     ArgumentError,

@@ -8,6 +8,7 @@ import numpy.typing as npt
 import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
+
 from ptoc.thresholds import UFUNCS, Comparison, Constant, Operator, fold
 
 FLOATS = ["float16", "bfloat16", "float32", "float64"]

@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+
 from ptoc.isa import encoding, operations
 from ptoc.isa.encoding import (
     BY_KEY,

@@ -6,6 +6,7 @@ import pytest
 from elftools.elf.elffile import ELFFile
 from hypothesis import given
 from hypothesis import strategies as st
+
 from ptoc import isa
 from ptoc.isa.image import AccessRow, Image, ImageError, LineRow, Symbol, pack, unpack
 

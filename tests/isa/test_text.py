@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+
 from ptoc.isa.encoding import FORMS, Field, Form, Instruction, decode_word, make
 from ptoc.isa.text import Parsed, TextError, canonical, format_instruction, parse_instruction
 
