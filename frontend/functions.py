@@ -472,7 +472,7 @@ def scatter(dst: Tracer, displacements: Any, src: Any, mask: Any) -> None:
         raise unsupported(f"ptoc.scatter with a mask of {_describe(mask)}", hint="compare to get a mask")
     if not displacements.shape == src.shape == mask.shape:
         raise _shape_error(
-            f"ptoc.scatter: displacements, source and mask have shapes {displacements.shape}, {src.shape}, {mask.shape}",
+            f"ptoc.scatter: shapes of displacements {displacements.shape}, source {src.shape}, mask {mask.shape}",
             "they need one shape",
         )
     if displacements.dtype.name not in ("int32", "uint32", "int64", "uint64"):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 if TYPE_CHECKING:
     import numpy as np
@@ -58,7 +58,7 @@ class DType:
         return self.numeric_class == "floating"
 
     @cached_property
-    def numpy(self) -> np.dtype:
+    def numpy(self) -> np.dtype[Any]:
         """The numpy dtype with the same bit patterns; ``TypeError`` when there is none."""
         import numpy as np
 
@@ -68,7 +68,8 @@ class DType:
             return np.dtype(self.numpy_name)
         import ml_dtypes
 
-        return np.dtype(getattr(ml_dtypes, self.numpy_name))
+        found: np.dtype[Any] = np.dtype(getattr(ml_dtypes, self.numpy_name))
+        return found
 
 
 def _float(
@@ -161,7 +162,7 @@ def accumulator(a: DType, b: DType) -> DType | None:
     return ACCUMULATORS[a.numeric_class]
 
 
-def from_numpy(dtype: np.dtype) -> DType:
+def from_numpy(dtype: np.dtype[Any]) -> DType:
     """The PTO type with the bit patterns of a numpy dtype; ``TypeError`` when there is none."""
     for t in ALL:
         if t.numpy_name is not None and t.numpy_name == dtype.name and dtype.isnative:

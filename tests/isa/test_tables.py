@@ -1,0 +1,106 @@
+"""Data types, layouts and registers against an independent rendering of the same facts."""
+
+import json
+import pathlib
+
+import numpy as np
+import pytest
+
+from ptoc.isa import dtypes, layouts, postprocess, registers
+
+DATA = pathlib.Path(__file__).parent / "data"
+TYPES = json.loads((DATA / "dtypes.json").read_text())["types"]
+SHAPES = json.loads((DATA / "cube_offsets.json").read_text())["entries"]
+
+
+def test_every_type_is_listed_once():
+    assert [t["name"] for t in TYPES] == [t.name for t in dtypes.ALL]
+
+
+@pytest.mark.parametrize("wanted", TYPES, ids=lambda t: t["name"])
+def test_type(wanted):
+    t = dtypes.BY_NAME[wanted["name"]]
+    assert (t.code, t.bits, t.numeric_class, t.packed) == (
+        wanted["code"],
+        wanted["bits"],
+        wanted["numeric_class"],
+        wanted["packed_two_per_byte"],
+    )
+    assert (t.pad_max, t.pad_min) == (int(wanted["pad_max"], 16), int(wanted["pad_min"], 16))
+    assert t.must_be_zero == int(wanted["must_be_zero_mask"] or "0", 16)
+    assert (wanted["numpy"] or "").rpartition(".")[2] == (t.numpy_name or "")
+    accepts = wanted["accepts"]
+    assert (t in dtypes.CUBE_TYPES) == accepts["transfer_cube"]
+    assert (t in dtypes.SCATTER_TYPES) == accepts["mscatter_data"]
+    assert (t in dtypes.SCATTER_INDEX_TYPES) == accepts["mscatter_index"]
+    assert (t in dtypes.COMPARE_TYPES) == accepts["tcmp"]
+    assert (t in dtypes.MATMUL_TYPES) == accepts["matmul_ab"]
+    if accepts["matmul_ab"]:
+        assert dtypes.accumulator(t, t).name == wanted["matmul_accumulator_type"]
+
+
+def test_matmul_classes_do_not_mix():
+    assert dtypes.accumulator(dtypes.U8, dtypes.S8) is None
+    assert dtypes.accumulator(dtypes.FP16, dtypes.S8) is None
+    assert dtypes.accumulator(dtypes.FP64, dtypes.FP64) is None
+    assert dtypes.accumulator(dtypes.FP16, dtypes.BF16) is dtypes.FP32
+
+
+@pytest.mark.parametrize("t", [t for t in dtypes.ALL if t.numpy_name], ids=str)
+def test_numpy_dtype_and_back(t):
+    assert dtypes.from_numpy(t.numpy) is t
+
+
+@pytest.mark.parametrize("name", ["complex64", ">f4", "datetime64[s]", "U3"])
+def test_no_pto_type(name):
+    with pytest.raises(TypeError, match="no PTO data type"):
+        dtypes.from_numpy(np.dtype(name))
+
+
+@pytest.mark.parametrize("wanted", SHAPES, ids=lambda e: "{layout}-{bits}-{valid_rows}x{valid_cols}".format(**e))
+def test_cube_geometry(wanted):
+    g = layouts.cube_geometry(wanted["layout"], wanted["bits"], wanted["valid_rows"], wanted["valid_cols"])
+    assert (g.cell_rows, g.cell_cols) == (wanted["cell_rows"], wanted["cell_cols"])
+    assert (g.rows, g.cols) == (wanted["storage_rows"], wanted["storage_cols"])
+    assert (g.k_repeat, g.n_repeat, g.cells) == (wanted["k_repeat"], wanted["n_repeat"], wanted["cells"])
+    assert g.storage_bytes == wanted["storage_bytes"]
+    index = layouts.cube_index(g.layout, g.bits, g.rows, g.cols)
+    assert (index[: wanted["valid_rows"], : wanted["valid_cols"]] == np.array(wanted["index"])).all()
+    assert sorted(index.flat) == list(range(g.rows * g.cols))
+
+
+@pytest.mark.parametrize("layout", ["NORM", "DN", "ZN", "NZ"])
+@pytest.mark.parametrize("bits", [4, 8, 16, 32, 64])
+def test_plain_layouts_are_bijections(layout, bits):
+    index = layouts.plain_index(layout, bits, 32, 64)
+    assert sorted(index.flat) == list(range(32 * 64))
+
+
+def test_layouts_that_do_not_fit():
+    with pytest.raises(ValueError, match="at most 16 rows"):
+        layouts.cube_geometry(layouts.CUBE_M16, 16, 17, 4)
+    with pytest.raises(ValueError, match="multiples of 16"):
+        layouts.plain_index(layouts.ZN, 16, 8, 16)
+
+
+@pytest.mark.parametrize("code", range(1, 13))
+def test_size_codes(code):
+    nbytes = registers.size_bytes(code)
+    assert nbytes == 128 << (code - 1)
+    assert [registers.size_code(n) for n in (nbytes, nbytes + 1)] == [code, code + 1]
+
+
+def test_masks_and_selectors():
+    assert [registers.PE_MODE[m] for m in registers.PE_MASKS] == list(range(8))
+    assert [registers.prefix_mask(n) for n in range(1, 5)] == [0b0001, 0b0011, 0b0111, 0b1111]
+    assert registers.mask_pes(0b0111) == (0, 1, 2)
+    assert registers.tile_selector(3, 16) == 63
+    with pytest.raises(ValueError, match="#17"):
+        registers.tile_selector(0, 17)
+
+
+def test_conversions_without_parameters():
+    assert postprocess.plain_conversion(dtypes.FP32, dtypes.FP16) == 1
+    assert postprocess.plain_conversion(dtypes.FP32, dtypes.BF16) == 16
+    assert postprocess.plain_conversion(dtypes.U32, dtypes.U32) == 0
+    assert postprocess.plain_conversion(dtypes.S32, dtypes.S8) is None
