@@ -301,7 +301,8 @@ def _shared(inst: Instruction, following: int) -> Step:
     def step(m: Machine) -> int:
         block = header(m)
         bindings = block.shared
-        if any(earlier.mask != mask for earlier in (*block.locals[:1], *bindings[:1])):
+        masks = [binding.mask for binding in block.locals[:1]] + [binding.mask for binding in bindings[:1]]
+        if any(earlier != mask for earlier in masks):
             raise Fault(FaultKind.TileLegality, "the masks of the bindings differ")
         if any(earlier.number == number for earlier in bindings):
             raise Fault(FaultKind.BundleControl, f"S{number} is bound twice")

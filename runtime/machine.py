@@ -227,7 +227,7 @@ class Machine:
     def bundle_text(self, pc: int) -> tuple[str, ...]:
         """The active block, or the word at ``pc``, as assembly text."""
         start = pc if self.block is None else self.block.address
-        lines = []
+        lines: list[str] = []
         offset = start - self.load_address
         while offset <= pc - self.load_address or not lines:
             inst = decode(self.code, offset)
@@ -259,8 +259,10 @@ class Machine:
         left = len(self.code) - offset
         if offset < 0 or left < 2:
             return None
-        halfwords = (int.from_bytes(self.code[offset + i : offset + i + 2], "little") for i in (0, 2))
-        length = instruction_length(*halfwords)
+        code = self.code
+        first = code[offset] | code[offset + 1] << 8
+        second = code[offset + 2] | code[offset + 3] << 8 if left >= 4 else 0
+        length = instruction_length(first, second)
         return length if length <= left else None
 
     def _number(self) -> int:

@@ -47,11 +47,13 @@ def _keys(bits: Bits) -> Bits:
     width = 8 * bits.dtype.itemsize
     top = bits.dtype.type((1 << (width - 1)) - 1)
     magnitude = (bits & top).view(f"i{bits.dtype.itemsize}")
-    return np.where(bits > top, -magnitude, magnitude)
+    keys: Bits = np.where(bits > top, -magnitude, magnitude)
+    return keys
 
 
 def _magnitude(bits: Bits) -> Bits:
-    return bits & bits.dtype.type((1 << (8 * bits.dtype.itemsize - 1)) - 1)
+    magnitude: Bits = bits & bits.dtype.type((1 << (8 * bits.dtype.itemsize - 1)) - 1)
+    return magnitude
 
 
 def _is_nan(dtype: DType, bits: Bits) -> NDArray[np.bool_]:
@@ -63,4 +65,5 @@ def _is_signalling(dtype: DType, bits: Bits) -> NDArray[np.bool_]:
     """A NaN whose most significant fraction bit is clear; the carrier types keep it where FP32 does."""
     fraction = 23 if dtype.bits == 32 else dtype.fraction
     quiet = bits & bits.dtype.type(1 << (fraction - 1))
-    return _is_nan(dtype, bits) & (quiet == 0)
+    result: NDArray[np.bool_] = _is_nan(dtype, bits) & (quiet == 0)
+    return result

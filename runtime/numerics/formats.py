@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from functools import cache
+from math import ldexp
 from typing import Any
 
 import numpy as np
@@ -23,7 +24,7 @@ def hif8_value(code: int) -> float:
     sign = -1.0 if code & 0x80 else 1.0
     body = code & 0x7F
     if body < 8:
-        return sign * 2.0 ** (body - 23)
+        return sign * ldexp(1, body - 23)
     if body < 16:
         return sign * (1 + (body & 7) / 8)
     if body < 32:
@@ -34,7 +35,7 @@ def hif8_value(code: int) -> float:
         exponent, negative, mantissa = 4 + (body >> 2 & 3), body & 16, 1 + (body & 3) / 4
     else:
         exponent, negative, mantissa = 8 + (body >> 1 & 7), body & 16, 1 + (body & 1) / 2
-    return sign * mantissa * 2.0 ** (-exponent if negative else exponent)
+    return sign * ldexp(mantissa, -exponent if negative else exponent)
 
 
 def conventional_value(dtype: DType, code: int) -> float:
@@ -48,8 +49,8 @@ def conventional_value(dtype: DType, code: int) -> float:
     if dtype.name == "E5M2" and exponent == 31:
         return float("nan") if fraction else sign * float("inf")
     if exponent == 0:
-        return sign * fraction * 2.0 ** (1 - dtype.bias - fraction_bits)
-    return sign * (1 + fraction / 2**fraction_bits) * 2.0 ** (exponent - dtype.bias)
+        return sign * ldexp(fraction, 1 - dtype.bias - fraction_bits)
+    return sign * ldexp(1 + fraction / (1 << fraction_bits), exponent - dtype.bias)
 
 
 @cache

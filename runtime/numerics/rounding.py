@@ -6,6 +6,8 @@ so is every scaling by a power of two here: one rounding is all that ever happen
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -14,24 +16,39 @@ from ptoc.isa.postprocess import Rounding
 Reals = NDArray[np.float64]
 
 
+def _to_odd(x: Reals) -> Reals:
+    low: Reals = np.floor(x)
+    odd: Reals = low + ((low != x) & (np.fmod(low, 2.0) == 0))
+    return odd
+
+
+def _half_up(x: Reals) -> Reals:
+    low: Reals = np.floor(x)
+    return low + (x - low >= 0.5)
+
+
+def _half_away(x: Reals) -> Reals:
+    magnitude: Reals = np.abs(x)
+    low: Reals = np.floor(magnitude)
+    rounded: Reals = np.copysign(low + (magnitude - low >= 0.5), x)
+    return rounded
+
+
+_ROUND: dict[Rounding, Callable[[Reals], Reals]] = {
+    Rounding.DEFAULT: np.rint,
+    Rounding.RNE: np.rint,
+    Rounding.RTZ: np.trunc,
+    Rounding.RTM: np.floor,
+    Rounding.RTP: np.ceil,
+    Rounding.RNA: _half_away,
+    Rounding.RTO: _to_odd,
+    Rounding.RHB: _half_up,
+}
+
+
 def to_integers(x: Reals, rounding: Rounding) -> Reals:
     """The integer each element rounds to."""
-    if rounding in (Rounding.DEFAULT, Rounding.RNE):
-        return np.rint(x)
-    if rounding == Rounding.RTZ:
-        return np.trunc(x)
-    if rounding == Rounding.RTP:
-        return np.ceil(x)
-    low = np.floor(x)
-    if rounding == Rounding.RTM:
-        return low
-    if rounding == Rounding.RTO:
-        return low + ((low != x) & (np.fmod(low, 2.0) == 0))
-    if rounding == Rounding.RHB:
-        return low + (x - low >= 0.5)
-    magnitude = np.abs(x)
-    whole = np.floor(magnitude)
-    return np.copysign(whole + (magnitude - whole >= 0.5), x)
+    return _ROUND[rounding](x)
 
 
 def to_precision(x: Reals, fraction_bits: int, lowest_exponent: int, rounding: Rounding) -> Reals:
@@ -41,4 +58,5 @@ def to_precision(x: Reals, fraction_bits: int, lowest_exponent: int, rounding: R
     """
     _, exponent = np.frexp(x)
     quantum = np.maximum(exponent - 1, lowest_exponent) - fraction_bits
-    return np.ldexp(to_integers(np.ldexp(x, -quantum), rounding), quantum)
+    rounded: Reals = np.ldexp(to_integers(np.ldexp(x, -quantum), rounding), quantum)
+    return rounded
