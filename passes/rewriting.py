@@ -80,6 +80,7 @@ class Emitter:
                 function = parent
             constant = arith.ConstantOp(IntegerAttr(value, IndexType()))
             constant.location = self.origin.location
+            constant.result.name_hint = f"c{value}"
             Builder(InsertPoint.at_start(function.body.blocks[0])).insert(constant)
             self.constants[value] = constant.result
         return self.constants[value]
@@ -120,6 +121,8 @@ class Emitter:
         step: int,
         body: Callable[[Emitter, Index, Sequence[SSAValue]], Sequence[SSAValue]],
         carried: Sequence[SSAValue] = (),
+        *,
+        name: str,
     ) -> Sequence[SSAValue]:
         """``body(emitter, induction value, carried values)`` for every value of ``range(start, stop, step)``.
 
@@ -131,6 +134,7 @@ class Emitter:
         if trips == 1:
             return body(self, start, carried)
         block = Block(arg_types=[IndexType(), *(v.type for v in carried)])
+        block.args[0].name_hint = name
         inner = self.inside(block)
         results = body(inner, block.args[0], block.args[1:])
         inner.emit(scf.YieldOp(*results))

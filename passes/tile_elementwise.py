@@ -29,7 +29,7 @@ from ptoc.isa.dtypes import DType
 from ptoc.passes.materialize_operands import WRITES, Write
 from ptoc.passes.planning.tiling import RowBlock, line_width, plain_tiling, split_rows
 from ptoc.passes.rewriting import Emitter, Index, the_function
-from ptoc.passes.tile_values import Array, constant_array
+from ptoc.passes.tile_values import Array, constant_array, pe_id
 
 
 @dataclass(frozen=True)
@@ -134,16 +134,15 @@ class _Nest:
         def round_(e: Emitter, first: Index, _: Sequence[SSAValue]) -> Sequence[SSAValue]:
             row = first
             if rows.pes > 1:
-                pe = e.emit(tile.PeIdOp()).result
-                row = e.add(e.mul(pe, rows.rows), first)
+                row = e.add(e.mul(pe_id(e), rows.rows), first)
 
             def column(e: Emitter, col: Index, _: Sequence[SSAValue]) -> Sequence[SSAValue]:
                 body(e, row, col)
                 return ()
 
-            return e.loop(start, stop, width, column)
+            return e.loop(start, stop, width, column, name="col")
 
-        self.top.loop(rows.first, rows.first + rows.rounds * per_round, per_round, round_)
+        self.top.loop(rows.first, rows.first + rows.rounds * per_round, per_round, round_, name="row")
 
     def _body(self, block: _Block) -> Callable[[Emitter, Index, Index], None]:
         """The code of one tile; what does not change from tile to tile is emitted here, before the loops."""

@@ -27,7 +27,7 @@ from ptoc.passes.fuse_epilogue import accumulator_of
 from ptoc.passes.planning.rings import DoesNotFit
 from ptoc.passes.planning.tiling import MatmulTiling, RowBlock, matmul_tiling, split_rows
 from ptoc.passes.rewriting import Emitter, Index, the_function
-from ptoc.passes.tile_values import Array, array_of, splat_array
+from ptoc.passes.tile_values import Array, array_of, pe_id, splat_array
 
 
 @dataclass(frozen=True)
@@ -90,12 +90,11 @@ class _Nest:
         def round_(e: Emitter, start: Index, _: Sequence[SSAValue]) -> Sequence[SSAValue]:
             row = start
             if block.pes > 1:
-                pe = e.emit(tile.PeIdOp()).result
-                row = e.add(e.mul(pe, block.rows), start)
-            e.loop(0, self.n, self.tiling.n, lambda e, col, _: self._column_block(e, block, row, col))
+                row = e.add(e.mul(pe_id(e), block.rows), start)
+            e.loop(0, self.n, self.tiling.n, lambda e, col, _: self._column_block(e, block, row, col), name="col")
             return ()
 
-        self.top.loop(block.first, block.first + block.rounds * per_round, per_round, round_)
+        self.top.loop(block.first, block.first + block.rounds * per_round, per_round, round_, name="row")
 
     def _column_block(self, e: Emitter, block: RowBlock, row: Index, col: Index) -> Sequence[SSAValue]:
         width = e.remaining(self.n, col, self.tiling.n)
@@ -121,7 +120,7 @@ class _Nest:
             return (self._piece(e, block, row, col, width, k, step, carried[0], final=False),)
 
         if acc is not None:
-            (acc,) = e.loop(start, last, step, body, (acc,))
+            (acc,) = e.loop(start, last, step, body, (acc,), name="k")
         if last < self.k:
             acc = self._piece(e, block, row, col, width, last, self.k - last, acc, final=True)
         assert acc is not None

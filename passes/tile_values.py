@@ -52,6 +52,13 @@ class Array:
         e.emit(tile.StoreOp(value, self.memref, offset, e.index(self.stride), extent, pes))
 
 
+def pe_id(e: Emitter) -> SSAValue:
+    """The number of the PE."""
+    result = e.emit(tile.PeIdOp()).result
+    result.name_hint = "pe"
+    return result
+
+
 def array_of(value: SSAValue) -> Array:
     """The array behind a loaded, possibly broadcast, tensor."""
     op = value.owner

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from xdsl.dialects.builtin import IntegerAttr, StringAttr, SymbolNameConstraint, i64
-from xdsl.ir import Data, Dialect, Operation, Region
+from xdsl.ir import Data, Dialect, Operation, Region, SpacedOpaqueSyntaxAttribute
 from xdsl.irdl import (
     IRDLOperation,
     base,
@@ -49,7 +49,7 @@ class Coded:
 
 
 @irdl_attr_definition
-class InstructionAttr(Data[Coded]):
+class InstructionAttr(SpacedOpaqueSyntaxAttribute, Data[Coded]):
     """One instruction, as assembly text in quotes."""
 
     name = "pto.instruction"
@@ -58,8 +58,7 @@ class InstructionAttr(Data[Coded]):
     def parse_parameter(cls, parser: AttrParser) -> Coded:
         from ptoc.isa.text import TextError, parse_instruction
 
-        with parser.in_angle_brackets():
-            text = parser.parse_str_literal()
+        text = parser.parse_str_literal()
         try:
             parsed = parse_instruction(text)
         except TextError as error:
@@ -67,8 +66,7 @@ class InstructionAttr(Data[Coded]):
         return Coded(parsed.instruction, parsed.target)
 
     def print_parameter(self, printer: Printer) -> None:
-        with printer.in_angle_brackets():
-            printer.print_string_literal(str(self.data))
+        printer.print_string_literal(str(self.data))
 
 
 @irdl_op_definition
