@@ -50,8 +50,8 @@ class Region:
 class Window:
     """The rows of one array that a bundle may touch.
 
-    Row ``i`` is the ``row_bytes`` bytes from ``address + i * stride``; each element access must lie wholly
-    inside one row. The stride may be zero or negative.
+    Row ``i`` is the ``row_bytes`` bytes from ``address + i * stride`` modulo 2^64; each element access must lie
+    wholly inside one row. The stride may be zero or negative.
     """
 
     address: int
@@ -61,27 +61,28 @@ class Window:
 
     def holds(self, address: int, nbytes: int) -> bool:
         """Whether the ``nbytes`` from ``address`` lie inside one row."""
-        if self.rows <= 0:
-            return False
         step = abs(self.stride)
-        first = self.address if self.stride >= 0 else self.address - (self.rows - 1) * step
-        offset = address - first
+        offset = (address - self._lowest) % ADDRESS_SPACE
         # Among overlapping rows the last one that starts at or before the access leaves most room behind it.
         row = min(offset // step, self.rows - 1) if step else 0
-        return offset >= 0 and offset - row * step + nbytes <= self.row_bytes
+        return self.rows > 0 and offset - row * step + nbytes <= self.row_bytes
 
     def holds_all(self, addresses: NDArray[np.uint64], nbytes: int) -> NDArray[np.bool_]:
         """``holds`` for a vector of addresses."""
-        if self.rows <= 0:
-            return np.zeros(len(addresses), bool)
-        step = abs(self.stride)
-        first = self.address if self.stride >= 0 else self.address - (self.rows - 1) * step
-        offset = addresses - np.uint64(first % ADDRESS_SPACE)
-        above = addresses >= np.uint64(first % ADDRESS_SPACE)
-        row = np.minimum(offset // np.uint64(step), np.uint64(self.rows - 1)) if step else np.uint64(0)
-        inside = offset - row * np.uint64(step)
         room = self.row_bytes - nbytes
-        return above & (inside <= np.uint64(max(room, 0))) & (room >= 0)
+        if self.rows <= 0 or room < 0:
+            return np.zeros(len(addresses), bool)
+        step = np.uint64(abs(self.stride))
+        offset = addresses - np.uint64(self._lowest)
+        row = np.minimum(offset // step, np.uint64(self.rows - 1)) if step else np.uint64(0)
+        inside: NDArray[np.bool_] = offset - row * step <= np.uint64(room)
+        return inside
+
+    @property
+    def _lowest(self) -> int:
+        """The start of the row that comes first in memory."""
+        first = self.address if self.stride >= 0 else self.address + (self.rows - 1) * self.stride
+        return first % ADDRESS_SPACE
 
 
 class Rectangle(NamedTuple):

@@ -61,7 +61,7 @@ class Model:
 
 def in_window(window: Window, address: int, nbytes: int) -> bool:
     starts = [window.address + row * window.stride for row in range(window.rows)]
-    return any(s <= address and address + nbytes <= s + window.row_bytes for s in starts)
+    return any((address - s) % ADDRESS_SPACE + nbytes <= window.row_bytes for s in starts)
 
 
 def build(seed: int) -> tuple[Memory, Model]:
