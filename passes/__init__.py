@@ -19,6 +19,7 @@ _OURS = {
     "tile-elementwise": "TileElementwise",
     "simplify-loops": "SimplifyLoops",
     "allocate-rings": "AllocateRings",
+    "rematerialize": "Rematerialize",
     "convert-tile-to-pto": "ConvertTileToPto",
 }
 

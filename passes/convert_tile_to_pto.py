@@ -28,6 +28,7 @@ from ptoc.isa.registers import GPR, GPR_COUNT
 from ptoc.passes import abi, bundles
 from ptoc.passes.diagnostics import reject
 from ptoc.passes.planning.registers import OutOfRegisters, RegisterPool
+from ptoc.passes.rematerialize import Rematerialize
 from ptoc.passes.rewriting import the_function
 
 ZERO = GPR["zero"]
@@ -44,16 +45,7 @@ class ConvertTileToPto(ModulePass):
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         function = the_function(op)
         data = [each for each in op.body.block.ops if isinstance(each, tile.GlobalOp)]
-        try:
-            trial = _Lowering(function, data, {})
-            trial.run()
-            spare = trial.pool.total - trial.pool.peak
-            resident = [value for value, _ in trial.wanted.most_common(spare)]
-            lowering = _Lowering(function, data, dict.fromkeys(resident, 0)) if resident else trial
-            if resident:
-                lowering.run()
-        except OutOfRegisters as reason:
-            reject(function, str(reason), rule="the scalar subset has 24 GPRs and no spilling")
+        lowering = _lower(ctx, op, function, data)
         program = pto.ProgramOp(function.sym_name.data, Region(Block(lowering.ops)))
         program.location = function.location
         for each in data:
@@ -63,6 +55,30 @@ class ConvertTileToPto(ModulePass):
             Rewriter.erase_op(each)
         Rewriter.insert_op(program, InsertPoint.before(function))
         Rewriter.erase_op(function)
+
+
+_FALLBACKS = (Rematerialize(), Rematerialize(everywhere=True))
+"""What frees registers when values do not fit, the cheapest first."""
+
+
+def _lower(ctx: Context, module: ModuleOp, function: func.FuncOp, data: Sequence[tile.GlobalOp]) -> _Lowering:
+    """The function's instructions; values are computed again where there are too few registers to keep them."""
+    for fallback in (*_FALLBACKS, None):
+        try:
+            trial = _Lowering(function, data, {})
+            trial.run()
+            break
+        except OutOfRegisters as reason:
+            if fallback is None:
+                reject(function, str(reason), rule="the scalar subset has 24 GPRs and no spilling")
+            fallback.apply(ctx, module)
+    spare = trial.pool.total - trial.pool.peak
+    resident = [value for value, _ in trial.wanted.most_common(spare)]
+    if not resident:
+        return trial
+    lowering = _Lowering(function, data, dict.fromkeys(resident, 0))
+    lowering.run()
+    return lowering
 
 
 def data_offsets(data: Sequence[tile.GlobalOp | pto.DataOp]) -> dict[str, int]:
@@ -396,11 +412,9 @@ def _last_uses(block: Block) -> dict[Operation, list[SSAValue]]:
 
 
 def _ancestor_in(op: Operation, block: Block) -> Operation:
-    while op.parent is not block:
-        parent = op.parent_op()
-        assert parent is not None
-        op = parent
-    return op
+    ancestor = block.find_ancestor_op_in_block(op)
+    assert ancestor is not None
+    return ancestor
 
 
 _LOWERINGS: dict[type[Operation], Callable[[_Lowering, Operation], None]] = {

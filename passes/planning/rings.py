@@ -111,13 +111,19 @@ def steps_of(program: Program) -> Iterator[Step]:
             yield item
 
 
+def _live_into(loop: Loop) -> tuple[int, ...]:
+    """Values that an iteration reads from before it: carried arguments, and what the body uses but does not define."""
+    used = {value for step in steps_of(loop.body) for value in step.uses}
+    made = {step.defines for step in steps_of(loop.body)}
+    return tuple(sorted(used - made | {c.argument for c in loop.carried}))
+
+
 class _Replay:
     def __init__(self, program: Program, hands: dict[int, int]) -> None:
         self.hands = hands
         self.state = _State()
         self.names: dict[tuple[int, int], tuple[int, int]] = {}
         self.number = {id(step): n for n, step in enumerate(steps_of(program))}
-        self.values = sorted({v for step in steps_of(program) for v in step.uses})
         self.peak = 0
 
     def run(self, program: Program) -> None:
@@ -131,12 +137,13 @@ class _Replay:
         bound = self.state.bound
         for c in loop.carried:
             bound[c.argument] = bound[c.initial]
-        before = self.state.header(self.values)
+        live = _live_into(loop)
+        before = self.state.header(live)
         for _ in range(loop.trips):
             self.run(loop.body)
             for c, generation in [(c, bound[c.yielded]) for c in loop.carried]:
                 bound[c.argument] = generation
-            after = self.state.header(self.values)
+            after = self.state.header(live)
             if after == before:
                 break
             before = after
