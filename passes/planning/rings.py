@@ -33,7 +33,7 @@ class Step:
 
 @dataclass(frozen=True, slots=True)
 class Carried:
-    """A loop-carried tile: ``initial`` before, ``argument`` inside, ``yielded`` at the end, ``result`` behind the loop."""
+    """A carried tile: ``initial`` before the loop, ``argument`` inside, ``yielded`` at its end, ``result`` after it."""
 
     initial: int
     argument: int
