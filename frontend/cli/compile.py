@@ -1,0 +1,81 @@
+"""``ptoc compile``: what a kernel becomes, as IR of a level, as assembly, or as an image."""
+
+from __future__ import annotations
+
+import argparse
+import re
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from ptoc.cli import GOOD, output
+
+if TYPE_CHECKING:
+    from ptoc.arrays import ArraySpec
+    from ptoc.cli.sources import Selection
+    from ptoc.program import Program
+
+LEVELS = ("nd", "tile", "pto")
+_SPEC = re.compile(r"(\d+(?:x\d+)?):(\w+)(?::(\d+))?")
+
+
+def main(arguments: Sequence[str]) -> int:
+    parser = argparse.ArgumentParser(prog="ptoc compile", description=__doc__)
+    parser.add_argument("kernel", metavar="FILE.py[:kernel]", help="a file with @ptoc.jit kernels")
+    parser.add_argument("--emit", choices=(*LEVELS, "asm", "image"), default="asm", help="default: asm")
+    parser.add_argument("-o", "--output", metavar="OUT", help="the file to write, instead of stdout")
+    parser.add_argument(
+        "--spec",
+        action="append",
+        type=parse_spec,
+        metavar="SPEC",
+        help="an argument as 512x512:float16, or 512x512:float16:2048 with rows 2048 bytes apart; "
+        "once per argument; without any, the arguments are those of the file's inputs()",
+    )
+    parser.add_argument("--locations", action="store_true", help="source locations in the IR")
+    options = parser.parse_args(arguments)
+    if options.locations and options.emit not in LEVELS:
+        parser.error(f"--locations belongs to {', '.join(LEVELS)}; {options.emit} always has them")
+    if options.emit == "image" and output.is_terminal(options.output):
+        parser.error("an image is no text for a terminal; write it to a file with -o")
+
+    from ptoc.cli.complaints import user_code
+    from ptoc.cli.sources import select
+
+    selected = select(options.kernel)
+    with user_code(selected.file):
+        program = _program(selected, options.spec)
+    if options.emit == "image":
+        output.write_bytes(program.image(), options.output)
+    elif options.emit == "asm":
+        output.write_text(program.asm(), options.output)
+    else:
+        output.write_text(program.ir(options.emit, locations=options.locations), options.output)
+    return GOOD
+
+
+def _program(selected: Selection, specs: Sequence[ArraySpec] | None) -> Program:
+    if specs:
+        return selected.kernel.compile(*specs)
+    return selected.kernel.program_for(*selected.inputs())
+
+
+def parse_spec(text: str) -> ArraySpec:
+    """``ROWSxCOLUMNS:DTYPE[:ROW_STRIDE]`` or ``SIZE:DTYPE``; the stride in bytes."""
+    match = _SPEC.fullmatch(text)
+    if match is None:
+        raise argparse.ArgumentTypeError(f"{text!r} is not like 512x512:float16 or 512x512:float16:2048")
+    from ptoc.arrays import spec
+    from ptoc.errors import PtocError
+
+    shape = [int(extent) for extent in match[1].split("x")]
+    try:
+        plain = spec(shape, match[2])
+        if match[3] is None:
+            return plain
+        if len(shape) == 1:
+            raise argparse.ArgumentTypeError(f"{text!r}: an array of one dimension has no row stride")
+        return spec(shape, plain.dtype, (int(match[3]), plain.dtype.itemsize))
+    except PtocError as error:
+        raise argparse.ArgumentTypeError(f"{text!r}: {error}") from None
+    except TypeError:
+        raise argparse.ArgumentTypeError(f"{text!r}: numpy has no dtype called {match[2]}") from None

@@ -1,0 +1,141 @@
+"""``ptoc opt``: xDSL's optimizer driver, with our dialects and passes beside the upstream ones."""
+
+from __future__ import annotations
+
+import argparse
+import difflib
+import os.path
+import re
+import sys
+from collections.abc import Callable, Iterator, Sequence
+from itertools import pairwise
+from typing import IO
+
+from xdsl.dialects.builtin import ModuleOp
+from xdsl.passes import ModulePass, PassPipeline
+from xdsl.printer import Printer
+from xdsl.utils.arg_spec import parse_pipeline
+from xdsl.utils.exceptions import ArgSpecParseError, DiagnosticException, ParseError, PassFailedException
+from xdsl.xdsl_opt_main import xDSLOptMain
+
+from ptoc.cli import GOOD, MISUSE
+from ptoc.cli.complaints import summary
+from ptoc.cli.output import STDIO
+from ptoc.dialects import DIALECTS
+from ptoc.errors import InputError, PtocError, SourceLocation
+from ptoc.passes import PASSES
+from ptoc.passes.diagnostics import Diagnostic
+
+PROG = "ptoc opt"
+_MARK = re.compile(r"\s*\^+-*")
+
+Between = Callable[[ModulePass | None, ModuleOp, ModulePass | None], None]
+"""Called before, between and after the passes: the pass that ran, the module, the pass that comes."""
+
+
+def main(arguments: Sequence[str]) -> int:
+    try:
+        driver = Driver(description=__doc__ or "", args=arguments)
+    except (ValueError, ArgSpecParseError) as error:
+        print(f"{PROG}: error: {str(error).rstrip()}", file=sys.stderr)
+        return MISUSE
+    name = driver.get_input_name()
+    try:
+        driver.run()
+    except ParseError as error:
+        raise InputError(str(error).rstrip()) from error
+    except UnicodeDecodeError as error:
+        raise InputError(f"{name} is not text in UTF-8", hint="`ptoc dis` prints an image as text") from error
+    except DiagnosticException as error:
+        raise InputError("\n".join(_lines(name, driver.running, error))) from error
+    return GOOD
+
+
+class Driver(xDSLOptMain):
+    """``xdsl-opt`` as ``ptoc opt``.
+
+    A universe that an installed package publishes is registered by xDSL; names that it already knows stay as they are.
+    """
+
+    version_format = PROG + " built on xDSL {xdsl_version}"
+    running = ""
+    """The pass at work, or the one whose result is being verified."""
+
+    def register_all_dialects(self) -> None:
+        super().register_all_dialects()
+        for name, load in DIALECTS.items():
+            if name not in self.ctx.registered_dialect_names:
+                self.ctx.register_dialect(name, load)
+
+    def register_all_passes(self) -> None:
+        super().register_all_passes()
+        for name, load in PASSES.items():
+            self.available_passes.setdefault(name, load)
+
+    def register_all_arguments(self, arg_parser: argparse.ArgumentParser) -> None:
+        super().register_all_arguments(arg_parser)
+        arg_parser.prog = PROG
+        arg_parser.add_argument(
+            "--print-ir-after-all",
+            action="store_true",
+            help="Print the IR after every pass, the last included, to stderr",
+        )
+
+    def setup_pipeline(self) -> None:
+        for spec in parse_pipeline(self.args.passes):
+            if spec.name not in self.available_passes:
+                close = difflib.get_close_matches(spec.name, self.available_passes, 1)
+                hint = f"did you mean {close[0]}?" if close else "`ptoc passes` lists ours, --help all"
+                raise ValueError(f"no pass is called {spec.name}; {hint}")
+        super().setup_pipeline()
+        self.pipeline = PassPipeline(self.pipeline.passes, self._around(self.pipeline.callback))
+
+    def _around(self, inner: Between | None) -> Between:
+        """Print the IR if asked to, do what xDSL does between passes (it verifies), and note the pass that comes."""
+
+        def between(previous: ModulePass | None, module: ModuleOp, following: ModulePass | None) -> None:
+            if previous is not None and self.args.print_ir_after_all:
+                print(f"// IR after {previous.name}:", file=sys.stderr)
+                Printer(sys.stderr, print_debuginfo=self.args.print_debuginfo).print_op(module)
+                print(file=sys.stderr)
+            if inner is not None:
+                inner(previous, module, following)
+            self.running = "" if following is None else following.name
+
+        return between
+
+    def get_input_stream(self) -> tuple[IO[bytes], str]:
+        """The input, read as MLIR text when its name does not say otherwise."""
+        if self.args.input_file in (None, STDIO):
+            return sys.stdin.buffer, "mlir"
+        extension = os.path.splitext(self.args.input_file)[1].removeprefix(".")
+        return open(self.args.input_file, "rb"), extension if extension in self.available_frontends else "mlir"
+
+    def apply_passes(self, prog: ModuleOp) -> None:
+        """Run the pipeline; a pass that stops is a diagnostic like those of xDSL."""
+        self.running = ""
+        try:
+            super().apply_passes(prog)
+        except Diagnostic as diagnostic:
+            raise PassFailedException(_rejection(diagnostic)) from diagnostic
+        except DiagnosticException:
+            raise
+        except Exception as error:
+            if not self.running:
+                raise
+            raise PassFailedException(f"this IR is not what the pass takes ({summary(error)})") from error
+
+    def output_resulting_program(self, prog: ModuleOp) -> str:
+        return super().output_resulting_program(prog).rstrip("\n") + "\n"
+
+
+def _rejection(diagnostic: Diagnostic) -> str:
+    where = None if diagnostic.where is None else SourceLocation(*diagnostic.where[:2], diagnostic.where[2] or None)
+    return str(PtocError(diagnostic.message, where=where, rule=diagnostic.rule, hint=diagnostic.hint))
+
+
+def _lines(name: str, running: str, error: DiagnosticException) -> Iterator[str]:
+    """What is wrong, and the operation it was found in; xDSL's notes show the module with marks below operations."""
+    yield f"{name}: {running}: {error}" if running else f"{name}: {error}"
+    for note in getattr(error, "__notes__", ()):
+        yield from (f"    {op.strip()}" for op, mark in pairwise(note.splitlines()) if _MARK.fullmatch(mark))

@@ -1,0 +1,55 @@
+"""Where results go: files, stdout, and tables that are plain text when nobody looks at a terminal."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Mapping
+from pathlib import Path
+
+STDIO = "-"
+
+
+def write_text(text: str, path: str | None) -> None:
+    """Write to a file, or to stdout for ``None`` and ``-``."""
+    if path is None or path == STDIO:
+        sys.stdout.write(text)
+    else:
+        Path(path).write_text(text, encoding="utf-8")
+
+
+def write_bytes(data: bytes, path: str | None) -> None:
+    """Write to a file, or to stdout for ``None`` and ``-``."""
+    if path is None or path == STDIO:
+        sys.stdout.flush()
+        sys.stdout.buffer.write(data)
+    else:
+        Path(path).write_bytes(data)
+
+
+def is_terminal(path: str | None) -> bool:
+    """Whether output to ``path`` would appear on a screen."""
+    return (path is None or path == STDIO) and sys.stdout.isatty()
+
+
+def read_bytes(path: str) -> bytes:
+    """The contents of a file, or of stdin for ``-``."""
+    return sys.stdin.buffer.read() if path == STDIO else Path(path).read_bytes()
+
+
+def print_table(title: str, rows: Mapping[str, int]) -> None:
+    """Names and numbers, one per line."""
+    cells = {name.replace("_", " ") if name.islower() else name: f"{value:,}" for name, value in rows.items()}
+    if not sys.stdout.isatty():
+        names, numbers = (max(map(len, column), default=0) for column in (cells, cells.values()))
+        print(title)
+        for name, number in cells.items():
+            print(f"  {name:<{names}}  {number:>{numbers}}")
+        return
+    from rich.console import Console
+    from rich.table import Table
+
+    table = Table("", "", title=title, show_header=False)
+    table.columns[1].justify = "right"
+    for name, number in cells.items():
+        table.add_row(name, number)
+    Console().print(table)
