@@ -87,6 +87,11 @@ def spec_of(array: object, name: str) -> ArraySpec:
             f"argument {name} is a {type(array).__name__}, not a numpy array",
             hint="pass arrays only; Python scalars belong into the kernel's source",
         )
+    if type(array) not in (np.ndarray, np.memmap):
+        raise ArgumentError(
+            f"argument {name} is a {type(array).__name__}, whose own rules ptoc does not follow",
+            hint="pass np.asarray(...) of it",
+        )
     return check_spec(array.shape, array.dtype, array.strides, f"argument {name}")
 
 
@@ -117,6 +122,19 @@ def check_spec(shape: tuple[int, ...], dtype: np.dtype[Any], strides: tuple[int,
             hint="pass np.ascontiguousarray(...) of it",
         )
     return ArraySpec(shape, dtype, steps)
+
+
+def copy_with_strides(array: npt.NDArray[Any]) -> npt.NDArray[Any]:
+    """A copy that keeps the row stride, a zero one included; elements between the rows are not copied."""
+    if array.flags.c_contiguous or not array.size:
+        return array.copy()
+    if array.strides[0] == 0:
+        return np.broadcast_to(array[:1].copy(), array.shape)
+    rows, item = array.shape[0], array.itemsize
+    buffer = np.zeros((rows - 1) * array.strides[0] + array.shape[-1] * item, np.uint8)
+    view = np.lib.stride_tricks.as_strided(buffer.view(array.dtype), array.shape, array.strides)
+    view[...] = array
+    return view
 
 
 _SUPPORTED = [

@@ -36,7 +36,7 @@ def trace_kernel(
         raise UnsupportedError("the kernel recurses without end", where=where) from None
     if returned is None:
         return trace, Results("none", trace.finish([]))
-    form = type(returned).__name__ if isinstance(returned, tuple | list) else "single"
+    form = type(returned).__name__ if type(returned) in (tuple, list) else "single"
     values = list(returned) if form != "single" else [returned]
     for value in values:
         if isinstance(value, MaskedView):
@@ -49,7 +49,7 @@ def trace_kernel(
             raise UnsupportedError(
                 f"the kernel returns a {type(value).__name__}", where=where, hint="return arrays, or nothing"
             )
-    return trace, Results(form if form in ("tuple", "list") else "single", trace.finish(values))
+    return trace, Results(form, trace.finish(values))
 
 
 def compile_kernel(

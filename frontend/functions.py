@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, cast
+from typing import Any, NoReturn, cast
 
 import numpy as np
 import numpy.typing as npt
@@ -20,7 +20,7 @@ from ptoc.dialects.attributes import Predicate
 from ptoc.errors import PtocError, ShapeError, UnsupportedError, caller_location
 from ptoc.isa import dtypes
 from ptoc.thresholds import Comparison, fold
-from ptoc.tracing import Tracer, builtin_element, unsupported
+from ptoc.tracing import OPERATORS, Tracer, builtin_element, unsupported
 
 Scalar = (bool, int, float, np.generic)
 
@@ -32,8 +32,7 @@ def apply_ufunc(ufunc: np.ufunc, method: str, inputs: Sequence[Any], kwargs: dic
         suffix = "" if method == "__call__" else f".{method}"
         raise unsupported(f"np.{ufunc.__name__}{suffix}")
     out = kwargs.pop("out", None)
-    _reject_captured(inputs)
-    result = rule(*inputs, **kwargs)
+    result = _call(rule, ufunc.__name__, inputs, kwargs)
     if out is None:
         return result
     return _into(out[0] if isinstance(out, tuple) else out, result)
@@ -45,12 +44,19 @@ def apply_function(function: Callable[..., Any], args: Sequence[Any], kwargs: Ma
     if rule is None:
         name = getattr(function, "__name__", str(function))
         raise unsupported(f"np.{name}")
-    _reject_captured(args)
+    return _call(rule, function.__name__, args, kwargs)
+
+
+def _call(rule: Callable[..., Any], name: str, operands: Sequence[Any], options: Mapping[str, Any]) -> Any:
+    """A rule applied to operands, those without dimensions as the scalars that numpy takes them for."""
+    _reject_captured(operands)
+    operands = [x[()] if isinstance(x, np.ndarray) else x for x in operands]
     try:
-        return rule(*args, **kwargs)
+        return rule(*operands, **options)
     except TypeError as error:
+        # The rule itself was not entered: it has no such parameter.
         if error.__traceback__ is not None and error.__traceback__.tb_next is None:
-            raise unsupported(f"this form of np.{function.__name__} ({error})") from None
+            raise unsupported(f"this form of np.{name} ({error})") from None
         raise
 
 
@@ -61,7 +67,9 @@ def _reject_captured(operands: Sequence[Any]) -> None:
                 "an array that is not an argument",
                 hint="make it an argument of the kernel; ptoc compiles for arguments",
             )
-        if not (operand is None or isinstance(operand, (Tracer, MaskedView, np.ndarray, *Scalar))):
+        if isinstance(operand, MaskedView):
+            operand.refuse()
+        if not (operand is None or isinstance(operand, (Tracer, np.ndarray, *Scalar))):
             raise unsupported(f"an operand of type {type(operand).__name__}")
 
 
@@ -351,20 +359,25 @@ class MaskedView:
         self.dtype = source.dtype
         self.mask = mask
 
-    def _refuse(self, *args: Any, **kwargs: Any) -> Any:
+    def refuse(self, *args: Any, **kwargs: Any) -> NoReturn:
         raise unsupported(
             "using src[mask] elsewhere than in dst[mask] = src[mask]",
             hint="its size depends on the data; np.where(mask, src, other) keeps the shape",
         )
 
-    __array_ufunc__ = __array_function__ = __array__ = __getitem__ = __setitem__ = _refuse
-    __len__ = __iter__ = __bool__ = __add__ = __radd__ = __matmul__ = __rmatmul__ = _refuse
-    __mul__ = __rmul__ = __sub__ = __rsub__ = __lt__ = __gt__ = __le__ = __ge__ = _refuse
-
-    def __getattr__(self, name: str) -> Any:
+    def __getattr__(self, name: str) -> NoReturn:
         if name.startswith("__"):
             raise AttributeError(name)
-        return self._refuse()
+        self.refuse()
+
+
+_PROTOCOLS = (
+    *("array_ufunc", "array_function", "array", "getitem", "setitem", "delitem", "len", "iter", "contains"),
+    *("bool", "int", "float", "index", "complex", "round", "neg", "pos", "abs", "invert"),
+    *("eq", "ne", "lt", "gt", "le", "ge"),
+)
+for _name in (*_PROTOCOLS, *(prefix + name for name in OPERATORS for prefix in ("", "r", "i"))):
+    setattr(MaskedView, f"__{_name}__", MaskedView.refuse)
 
 
 def _is_everything(key: Any) -> bool:

@@ -66,8 +66,8 @@ def check_arguments(program: Program, arrays: Sequence[Array]) -> None:
             raise ArgumentError(f"the kernel assigns to {name}, which is read-only")
         if spec.rows > 1 and spec.row_stride < spec.row_bytes:
             raise ArgumentError(f"the kernel assigns to {name}, whose rows overlap ({spec})", hint="pass a copy of it")
-        for other, other_name in zip(arrays, program.names):
-            if other_name != name and _overlap(array, other):
+        for m, (other, other_name) in enumerate(zip(arrays, program.names)):
+            if m != n and _overlap(array, other):
                 raise ArgumentError(
                     f"the kernel assigns to {name}, which shares memory with {other_name}",
                     hint=f"pass a copy of {other_name}",

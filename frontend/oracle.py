@@ -19,6 +19,7 @@ from xdsl.interpreters.func import FuncFunctions
 from xdsl.ir import Attribute
 
 from ptoc import ordered
+from ptoc.arrays import copy_with_strides
 from ptoc.dialects import nd
 from ptoc.dialects.attributes import dtype_of
 from ptoc.passes.fuse_epilogue import accumulator_of
@@ -193,7 +194,7 @@ def _bound_of(dest: Value) -> Bound:
 def interpret(program: Program, arrays: Sequence[Array]) -> list[Value]:
     """All launch arrays of a program after its ``nd`` IR ran on copies of ``arrays``; the caller's own come first."""
     module = program.modules["nd"]
-    launch = [Value(a.copy()) for a in arrays]
+    launch = [Value(copy_with_strides(a)) for a in arrays]
     launch += [Value(np.zeros(s.shape, s.dtype)) for s in program.launch_specs[len(arrays) :]]
     interpreter = Interpreter(module)
     interpreter.register_implementations(NdFunctions())

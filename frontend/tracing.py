@@ -125,19 +125,20 @@ class Trace:
         """Store the results; for each the launch argument that holds it."""
         set_argument_kinds(self.function, self.kinds)
         places: list[int] = []
-        stored: dict[SSAValue, int] = {}
+        stored: dict[int, int] = {}
         for result in results:
             if result.argument is not None:
                 places.append(result.argument)
                 continue
             value = result.read()
-            if value not in stored:
+            # One array returned twice stays one; two equal arrays stay two, as in numpy.
+            if id(result) not in stored:
                 type_ = MemRefType(builtin_element(result.dtype), result.shape)
                 dest = append_argument(self.function, type_, OUTPUT, "out")
                 store = self.builder.insert(nd.StoreOp(value, dest))
                 store.location = value.owner.location if isinstance(value.owner, Operation) else self.function.location
-                stored[value] = len(self.function.body.block.args) - 1
-            places.append(stored[value])
+                stored[id(result)] = len(self.function.body.block.args) - 1
+            places.append(stored[id(result)])
         self.builder.insert(func.ReturnOp()).location = self.function.location
         return places
 
@@ -215,6 +216,12 @@ class Tracer:
     def copy(self, order: str = "C") -> Tracer:
         return self.trace.tracer(self.read(), self.dtype)
 
+    def __copy__(self) -> Tracer:
+        return self.copy()
+
+    def __deepcopy__(self, memo: Any) -> Tracer:
+        return self.copy()
+
     def dot(self, other: Any) -> Any:
         return np.dot(self, other)  # type: ignore[arg-type]
 
@@ -228,6 +235,11 @@ class Tracer:
 
         setitem(self, key, value)
 
+    def __setattr__(self, name: str, value: Any) -> None:
+        if name in self.__dict__ and name != "_value":
+            raise unsupported(f"assigning to the {name} of an array", hint="an array keeps its shape and dtype")
+        super().__setattr__(name, value)
+
     # -- what a kernel cannot ask -----------------------------------------------------------------
 
     def __bool__(self) -> NoReturn:
@@ -236,13 +248,16 @@ class Tracer:
             hint="select element by element with np.where or a masked assignment",
         )
 
+    def __delitem__(self, key: Any) -> NoReturn:
+        raise unsupported("deleting elements of an array", hint="an array keeps its shape and dtype")
+
     def __iter__(self) -> NoReturn:
         raise unsupported("iterating over an array", hint="use whole-array expressions")
 
     def _no_number(self) -> NoReturn:
         raise unsupported("an array element is used as a Python number", hint="use whole-array expressions")
 
-    __int__ = __float__ = __index__ = __complex__ = _no_number
+    __int__ = __float__ = __index__ = __complex__ = __round__ = __trunc__ = _no_number
 
     def __array__(self, *args: Any, **kwargs: Any) -> NoReturn:
         raise unsupported(
@@ -278,13 +293,14 @@ def _binary(
     return forward, reflected, in_place
 
 
-_OPERATORS = {
+OPERATORS: dict[str, np.ufunc] = {
     "add": np.add,
     "sub": np.subtract,
     "mul": np.multiply,
     "truediv": np.true_divide,
     "floordiv": np.floor_divide,
     "mod": np.remainder,
+    "divmod": np.divmod,
     "pow": np.power,
     "matmul": np.matmul,
     "and": np.bitwise_and,
@@ -293,7 +309,7 @@ _OPERATORS = {
     "lshift": np.left_shift,
     "rshift": np.right_shift,
 }
-for _name, _ufunc in _OPERATORS.items():
+for _name, _ufunc in OPERATORS.items():
     for _prefix, _method in zip(("", "r", "i"), _binary(_ufunc)):
         setattr(Tracer, f"__{_prefix}{_name}__", _method)
 for _name, _ufunc in {

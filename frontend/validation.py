@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from ptoc.arrays import ArraySpec
+from ptoc.arrays import ArraySpec, copy_with_strides
 from ptoc.comparing import UNORDERED, Mismatch, canonical_bits, first_mismatch, pattern, ulp_distance
 from ptoc.errors import ArgumentError
 from ptoc.kernel import Kernel, jit
@@ -97,19 +97,6 @@ class Report:
 
     def __str__(self) -> str:
         return "\n".join([*(str(c) for c in self.comparisons), self.verdict])
-
-
-def copy_with_strides(array: Array) -> Array:
-    """A copy that keeps the row stride, a zero one included; elements between the rows are not copied."""
-    if array.flags.c_contiguous or not array.size:
-        return array.copy()
-    if array.strides[0] == 0:
-        return np.broadcast_to(array[:1].copy(), array.shape)
-    rows, item = array.shape[0], array.itemsize
-    buffer = np.zeros((rows - 1) * array.strides[0] + array.shape[-1] * item, np.uint8)
-    view = np.lib.stride_tricks.as_strided(buffer.view(array.dtype), array.shape, array.strides)
-    view[...] = array
-    return view
 
 
 def validate(kernel: Any, *args: Any, **kwargs: Any) -> Report:
