@@ -21,7 +21,7 @@ from ptoc.isa import dtypes
 from ptoc.isa.dtypes import DType
 from ptoc.isa.postprocess import plain_conversion
 from ptoc.passes.diagnostics import reject
-from ptoc.passes.rewriting import the_function
+from ptoc.passes.rewriting import erase_dead, the_function
 
 
 @dataclass(frozen=True)
@@ -30,6 +30,8 @@ class FuseEpilogue(ModulePass):
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         block = the_function(op).body.block
+        # A conversion that only widened an operand of a matmul has no user left, and needs none.
+        erase_dead(block)
         for each in list(block.ops):
             fused = _fuse(each)
             if fused is None:
@@ -38,9 +40,7 @@ class FuseEpilogue(ModulePass):
             Rewriter.insert_op(fused, InsertPoint.before(each))
             each.results[0].replace_all_uses_with(fused.result)
             Rewriter.erase_op(each)
-        for each in reversed(list(block.ops)):
-            if isinstance(each, nd.MatmulAccOp) and not each.result.uses:
-                Rewriter.erase_op(each)
+        erase_dead(block)
 
 
 def _matmul(value: SSAValue) -> nd.MatmulAccOp | None:

@@ -19,13 +19,13 @@ from typing import cast
 from xdsl.context import Context
 from xdsl.dialects import func
 from xdsl.dialects.builtin import MemRefType, ModuleOp, TensorType
-from xdsl.ir import Block, Operation, SSAValue
+from xdsl.ir import Operation, SSAValue
 from xdsl.passes import ModulePass
 from xdsl.rewriter import InsertPoint, Rewriter
 
 from ptoc.dialects import nd
 from ptoc.passes.arguments import SCRATCH, append_argument
-from ptoc.passes.rewriting import the_function
+from ptoc.passes.rewriting import erase_dead, the_function
 
 WRITES = (nd.StoreOp, nd.MaskedStoreOp, nd.ScatterOp)
 Write = nd.StoreOp | nd.MaskedStoreOp | nd.ScatterOp
@@ -39,13 +39,17 @@ class MaterializeOperands(ModulePass):
         function = the_function(op)
         _materialize_results(function)
         _materialize_hazards(function)
-        _erase_dead(function.body.block)
+        erase_dead(function.body.block)
 
 
 def _materialize_results(function: func.FuncOp) -> None:
-    """Store every matmul, ``where`` and mask that is used as data, except directly under an ``nd.store``."""
+    """Store every result that tile loops do not find where they look for it, an array.
+
+    That is a matmul, ``where`` or mask used as data, except directly under an ``nd.store``; a constant operand of a
+    matmul; and a repeated row that is repeated once more.
+    """
     for op in list(function.body.block.ops):
-        if not isinstance(op, nd.MatmulAccOp | nd.WhereOp | nd.CompareOp):
+        if not isinstance(op, nd.MatmulAccOp | nd.WhereOp | nd.CompareOp | nd.SplatOp | nd.BroadcastOp):
             continue
         uses = [use for use in op.result.uses if _needs_array(op, use.operation, use.index)]
         if not uses:
@@ -58,6 +62,10 @@ def _materialize_results(function: func.FuncOp) -> None:
 def _needs_array(op: Operation, user: Operation, index: int) -> bool:
     if isinstance(user, nd.StoreOp):
         return False
+    if isinstance(op, nd.SplatOp):
+        return isinstance(user, nd.MatmulAccOp) and index < 2
+    if isinstance(op, nd.BroadcastOp):
+        return isinstance(user, nd.BroadcastOp)
     if isinstance(op, nd.CompareOp):
         # A mask is recomputed tile by tile where it selects; as data it is an array of bytes.
         return not (isinstance(user, nd.WhereOp | nd.MaskedStoreOp | nd.ScatterOp) and index == 0)
@@ -113,9 +121,3 @@ def _loads(write: Write) -> Iterator[tuple[nd.LoadOp, bool]]:
     for operand in write.operands:
         if isinstance(operand.type, TensorType):
             yield from walk(operand, elementwise)
-
-
-def _erase_dead(block: Block) -> None:
-    for op in reversed(list(block.ops)):
-        if op.results and not any(result.uses for result in op.results):
-            Rewriter.erase_op(op)

@@ -10,7 +10,9 @@ from xdsl.builder import Builder
 from xdsl.dialects import arith, func, scf
 from xdsl.dialects.builtin import IndexType, IntegerAttr, ModuleOp, UnknownLoc
 from xdsl.ir import Block, Operation, Region, SSAValue
-from xdsl.rewriter import InsertPoint
+from xdsl.rewriter import InsertPoint, Rewriter
+
+from ptoc.passes.diagnostics import Diagnostic
 
 OpT = TypeVar("OpT", bound=Operation)
 
@@ -22,8 +24,15 @@ def the_function(module: ModuleOp) -> func.FuncOp:
     """The single function of a kernel's module."""
     functions = [op for op in module.body.block.ops if isinstance(op, func.FuncOp)]
     if len(functions) != 1:
-        raise ValueError(f"a kernel module has one function, this one has {len(functions)}")
+        raise Diagnostic(f"a kernel module has one function, this one has {len(functions)}")
     return functions[0]
+
+
+def erase_dead(block: Block) -> None:
+    """Erase the operations of a block without nested regions whose results nobody uses."""
+    for op in reversed(list(block.ops)):
+        if op.results and not any(result.uses for result in op.results):
+            Rewriter.erase_op(op)
 
 
 def carry_location(source: Operation, created: Iterable[Operation]) -> None:

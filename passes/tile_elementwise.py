@@ -13,6 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import cast
 
 from xdsl.context import Context
@@ -101,9 +102,13 @@ class _Nest:
             columns = [(0, whole * tiling.cols, tiling.cols)] if whole else []
             if rest:
                 columns.append((whole * tiling.cols, region.cols, rest))
+            if isinstance(self.write, nd.ScatterOp) and len(range(0, region.cols, tiling.cols)) > 1:
+                # Where two elements meet, the last one in row-major order stays, so a row is finished before the next.
+                self._loops(region, RowBlock(0, region.rows, 1, 1), columns, tiling.cols)
+                continue
             for block in split_rows(region.rows, tiling.rows):
-                for start, stop, width in columns:
-                    self._loops(region, block, start, stop, width, tiling.cols)
+                for each in columns:
+                    self._loops(region, block, [each], tiling.cols)
 
     def _regions(self) -> Iterator[_Region]:
         total = self.rows * self.cols
@@ -126,9 +131,9 @@ class _Nest:
         )
         return dense and not any(isinstance(op, nd.BroadcastOp) for op in _operations(self.write))
 
-    def _loops(self, region: _Region, rows: RowBlock, start: int, stop: int, width: int, tile_cols: int) -> None:
-        block = _Block(region, rows.rows, width, tile_cols, rows.pes)
-        body = self._body(block)
+    def _loops(self, region: _Region, rows: RowBlock, columns: Sequence[tuple[int, int, int]], tile_cols: int) -> None:
+        """Round by round over ``rows``, in each over the columns (first, end, width of a tile)."""
+        bodies = [self._body(_Block(region, rows.rows, width, tile_cols, rows.pes)) for _, _, width in columns]
         per_round = rows.pes * rows.rows
 
         def round_(e: Emitter, first: Index, _: Sequence[SSAValue]) -> Sequence[SSAValue]:
@@ -136,11 +141,9 @@ class _Nest:
             if rows.pes > 1:
                 row = e.add(e.mul(pe_id(e), rows.rows), first)
 
-            def column(e: Emitter, col: Index, _: Sequence[SSAValue]) -> Sequence[SSAValue]:
-                body(e, row, col)
-                return ()
-
-            return e.loop(start, stop, width, column, name="col")
+            for body, (start, stop, width) in zip(bodies, columns):
+                e.loop(start, stop, width, partial(_column, body, row), name="col")
+            return ()
 
         self.top.loop(rows.first, rows.first + rows.rounds * per_round, per_round, round_, name="row")
 
@@ -280,6 +283,14 @@ class _Nest:
         data = IotaAttr.get(dtype.nbytes, block.rows, dest.stride, block.tile_cols, dest.dtype.nbytes)
         array = constant_array(self.top, self.module, data, dtype, block.tile_cols * dtype.nbytes)
         return array.load(self.top, 0, 0, (block.rows, block.cols), block.pes, self._tile_type(block, dtype))
+
+
+def _column(
+    body: Callable[[Emitter, Index, Index], None], row: Index, e: Emitter, col: Index, _: Sequence[SSAValue]
+) -> Sequence[SSAValue]:
+    """A tile's code as the body of a loop over columns."""
+    body(e, row, col)
+    return ()
 
 
 TileAt = Callable[[Emitter, Index, Index], SSAValue]
