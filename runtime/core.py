@@ -18,7 +18,11 @@ Windows = dict[int, Window | Sequence[Window | None]]
 
 @dataclass(eq=False, slots=True)
 class Counters:
-    """What a run has done; bytes are those of element accesses, MACs those of valid elements."""
+    """What a run has done.
+
+    ``bundles`` are completed tile operations; bytes are those of element accesses (packed elements count half),
+    MACs those of valid elements over all PEs, ``peak_local_bytes`` is that of the fullest PE.
+    """
 
     bundles: int = 0
     operations: dict[str, int] = field(default_factory=dict)

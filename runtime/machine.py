@@ -20,7 +20,7 @@ from ptoc.runtime.lanes import MASK64, Lanes, lane, lanes
 from ptoc.runtime.memory import Memory
 from ptoc.runtime.operations import execute
 from ptoc.runtime.scalar import Step
-from ptoc.runtime.tiles import LocalTiles
+from ptoc.runtime.tiles import LocalTiles, Tile
 
 DEFAULT_LOAD_ADDRESS = 0x10000
 Status = Literal["halted", "fault", "waiting", "limit"]
@@ -124,7 +124,10 @@ class Machine:
 
     @property
     def counters(self) -> Counters:
-        return self.core.counters
+        counters = self.core.counters
+        counters.peak_local_bytes = max(tiles.peak for tiles in self.core.local)
+        counters.peak_shared_bytes = self.core.shared.peak
+        return counters
 
     @property
     def gpr(self) -> tuple[GprFile, ...]:
@@ -149,6 +152,11 @@ class Machine:
     def tiles(self, pe: int) -> LocalTiles:
         """The Local tiles of one PE; iterate for (hand, distance, tile)."""
         return self.core.local[pe]
+
+    def shared_tile(self, number: int) -> Tile | None:
+        """The published object S0..S63 of a number, if there is one."""
+        published = self.core.shared.tiles.get(number)
+        return None if published is None else published.tile
 
     # Running
 

@@ -84,7 +84,7 @@ class Tile:
         self.values = values
         self.pad = pad
         self.defined = defined
-        self.cache: dict[str, Any] = {}
+        self.cache: dict[object, Any] = {}
 
     def element_numbers(self) -> NDArray[np.int64]:
         """The physical element number of every valid element."""

@@ -17,6 +17,7 @@ from ptoc.isa.dtypes import DType
 from ptoc.isa.postprocess import PreQuantMode, ReluMode, Rounding
 from ptoc.runtime.numerics.flags import NV, NX, OVERFLOW, UNDERFLOW
 from ptoc.runtime.numerics.formats import signalling, small_table
+from ptoc.runtime.numerics.narrow import narrow
 from ptoc.runtime.numerics.rounding import Reals, to_integers, to_precision
 
 Bits = NDArray[Any]
@@ -96,8 +97,11 @@ def post_process(
         return raw, 0
     if post.mode.shift:
         return _shift(raw, parameters.shift)
-    with np.errstate(all="ignore"):
-        return _convert(post, accumulator, raw, parameters)
+    if accumulator.is_float and not post.mode.parameter and post.relu in (ReluMode.NONE, ReluMode.RELU):
+        quick = narrow((post.mode.result or accumulator).name, post.relu, raw)
+        if quick is not None:
+            return quick
+    return general(post, accumulator, raw, parameters)
 
 
 def _shift(raw: NDArray[np.uint32], shift: NDArray[np.int64]) -> tuple[Bits, int]:
@@ -122,16 +126,16 @@ class _Operands:
         return ~(self.nan | self.infinite)
 
 
-def _convert(
-    post: PostProcess, accumulator: DType, raw: NDArray[np.uint32], parameters: Parameters
-) -> tuple[Bits, int]:
+def general(post: PostProcess, accumulator: DType, raw: NDArray[np.uint32], parameters: Parameters) -> tuple[Bits, int]:
+    """Every conversion but the shifts, for all values."""
     result = post.mode.result or accumulator
-    operands = _multiply(post.relu, accumulator, raw, parameters)
-    if result.is_float:
-        return _to_float(result, operands, post)
-    if post.mode.code == 0:
-        return _back_to_integer(result, operands.x)
-    return _to_integer(result, operands, post, parameters.offset)
+    with np.errstate(all="ignore"):
+        operands = _multiply(post.relu, accumulator, raw, parameters)
+        if result.is_float:
+            return _to_float(result, operands, post)
+        if post.mode.code == 0:
+            return _back_to_integer(result, operands.x)
+        return _to_integer(result, operands, post, parameters.offset)
 
 
 def _multiply(relu: ReluMode, accumulator: DType, raw: NDArray[np.uint32], parameters: Parameters) -> _Operands:

@@ -60,7 +60,11 @@ def _compile(name: str, fastmath: Any) -> Any:
     function = FunctionType(_accumulate.__code__, globals(), name)
     function.__qualname__ = name
     signature = "void(float32[:, ::1], float32[:, ::1], float32[:, ::1])"
-    return numba.njit(signature, cache=True, fastmath=fastmath, error_model="numpy")(function)
+    try:
+        return numba.njit(signature, cache=True, fastmath=fastmath, error_model="numpy")(function)
+    except RuntimeError:
+        # No place for the cache: an installation and a home that cannot be written.
+        return numba.njit(signature, fastmath=fastmath, error_model="numpy")(function)
 
 
 separate: Any = _compile("separate", False)

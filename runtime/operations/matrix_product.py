@@ -20,6 +20,7 @@ from ptoc.runtime.tiles import Descriptor, Tile
 
 Words = NDArray[np.uint32]
 Numbers = NDArray[np.float32]
+Bits = NDArray[Any]
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,34 +34,41 @@ class Work:
     results: dict[str, Descriptor]
 
 
-def products(schema: MatrixSchema, primaries: dict[str, Primary], work: list[Work]) -> list[tuple[Words, int]]:
-    """Raw accumulators and CScale flags of every PE."""
+def products(schema: MatrixSchema, primaries: dict[str, Primary], work: list[Work]) -> tuple[list[Words], int]:
+    """Raw accumulators of every PE, and the flags of CScale."""
     starts, flags = _starts(work)
-    lefts = [_left(schema, primaries, item) for item in work]
     rights = [_right_tile(primaries, item) for item in work]
     if len(work) == 1 or any(tile is not rights[0] for tile in rights):
-        found = [
-            _multiply(schema, a, _right(schema, primaries, tile), start)
-            for a, tile, start in zip(lefts, rights, starts)
-        ]
-        return list(zip(found, flags))
+        found = []
+        for item, tile, start in zip(work, rights, starts):
+            a, b = _left(schema, primaries, item), _right(schema, primaries, tile)
+            found.append(_multiply(schema, a, b, start))
+        return found, flags
     start = None if starts[0] is None else np.concatenate([s for s in starts if s is not None])
-    stacked = _multiply(schema, _stack(schema, primaries, lefts), _right(schema, primaries, rights[0]), start)
-    ends = np.cumsum([item.rows for item in work])[:-1]
-    return list(zip(np.split(stacked, ends), flags))
+    a, b = _stack(schema, primaries, work), _right(schema, primaries, rights[0])
+    return rows_of(_multiply(schema, a, b, start), work), flags
 
 
-def _starts(work: list[Work]) -> tuple[list[Words | None], list[int]]:
+def rows_of(stacked: Bits, work: list[Work]) -> list[Bits]:
+    """The rows of every PE in an array that stacks them."""
+    parts, first = [], 0
+    for item in work:
+        parts.append(stacked[first : first + item.rows])
+        first += item.rows
+    return parts
+
+
+def _starts(work: list[Work]) -> tuple[list[Words | None], int]:
     """C of every PE, scaled where the bundle asks for it, and the flags of that."""
     starts: list[Words | None] = []
-    flags: list[int] = []
+    flags = 0
     for item in work:
         c, scale = item.tiles.get("C"), item.tiles.get("CScale")
-        values, raised = (None if c is None else c.values), 0
+        values = None if c is None else c.values
         if values is not None and scale is not None:
             values, raised = matmul.scale_rows(values, scale.values[:, 0])
+            flags |= raised
         starts.append(values)
-        flags.append(raised)
     return starts, flags
 
 
@@ -74,12 +82,12 @@ def _left(schema: MatrixSchema, primaries: dict[str, Primary], item: Work) -> Nu
     return whole[first : first + item.rows, : schema.k]
 
 
-def _stack(schema: MatrixSchema, primaries: dict[str, Primary], lefts: list[Numbers]) -> Numbers:
+def _stack(schema: MatrixSchema, primaries: dict[str, Primary], work: list[Work]) -> Numbers:
     """The rows of all PEs; they already lie behind each other in a Shared A that all of them read."""
     primary = primaries.get("A")
     if primary is not None and primary.common:
         return _numbers(schema.a_type, primary.on(0), primary.transposed)[: schema.m, : schema.k]
-    return np.concatenate(lefts)
+    return np.concatenate([_left(schema, primaries, item) for item in work])
 
 
 def _right_tile(primaries: dict[str, Primary], item: Work) -> Tile:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from functools import lru_cache
 
 import numpy as np
 from numpy.typing import NDArray
@@ -10,12 +11,13 @@ from numpy.typing import NDArray
 from ptoc.isa import dtypes, layouts
 from ptoc.isa.dtypes import DType
 from ptoc.isa.faults import Fault
+from ptoc.isa.postprocess import PreQuantMode
 from ptoc.runtime.bundle import Bundle
 from ptoc.runtime.core import Core
 from ptoc.runtime.lanes import lane
 from ptoc.runtime.numerics import convert, reduce
 from ptoc.runtime.operations.common import ALLOCATION, LEGALITY, cube_tile, resolve, row_major
-from ptoc.runtime.operations.matrix_product import Words, Work, products
+from ptoc.runtime.operations.matrix_product import Bits, Words, Work, products, rows_of
 from ptoc.runtime.operations.matrix_schema import MatrixSchema, read_schema
 from ptoc.runtime.operations.matrix_shared import shared_primaries
 from ptoc.runtime.tiles import Descriptor, Tile
@@ -45,14 +47,20 @@ class MatrixProduct:
         schema = self.schema
         primaries = shared_primaries(core, bundle, schema)
         work = [self._check(core, bundle, pe, rows) for pe, rows in self.rows]
-        finished = [
-            self._finish(item, raw, flags) for item, (raw, flags) in zip(work, products(schema, primaries, work))
-        ]
-        for item, (tiles, flags) in zip(work, finished):
+        raws, flags = products(schema, primaries, work)
+        bits, more = self._converted(work, raws)
+        flags |= more
+        finished = []
+        for item, raw, d in zip(work, raws, bits):
+            tiles, more = self._maxima(item, raw)
+            tiles["D"] = Tile(item.results["D"], d)
+            flags |= more
+            finished.append(tiles)
+        core.flags |= flags
+        for item, tiles in zip(work, finished):
             local = core.local[item.pe]
             for role, destination in schema.destinations.items():
                 local.publish(destination.hand, tiles[role])
-            core.flags |= flags
             core.counters.macs += item.rows * schema.n * schema.k
 
     def _check(self, core: Core, bundle: Bundle, pe: int, rows: int) -> Work:
@@ -73,22 +81,38 @@ class MatrixProduct:
         core.local[pe].check(tuple(schema.destinations.values()), schema.selectors)
         return Work(pe, rows, tiles, parameters, known[1])
 
-    def _finish(self, work: Work, raw: Words, flags: int) -> tuple[dict[str, Tile], int]:
-        """The result tiles of one PE, from its raw accumulators, and the flags they raise."""
-        schema, attributes, accumulator = self.schema, self.schema.attributes, self.schema.accumulator
+    def _converted(self, work: list[Work], raws: list[Words]) -> tuple[list[Bits], int]:
+        """The bits of D of every PE; those with the same parameters are converted together."""
+        post, accumulator, first = self.schema.post, self.schema.accumulator, work[0].parameters
+        if post.identity:
+            return list(raws), 0
+        if all(item.parameters is first for item in work):
+            bits, flags = convert.post_process(post, accumulator, np.concatenate(raws), first)
+            return rows_of(bits, work), flags
+        found: list[Bits] = []
+        flags = 0
+        for item, raw in zip(work, raws):
+            bits, more = convert.post_process(post, accumulator, raw, item.parameters)
+            found.append(bits)
+            flags |= more
+        return found, flags
+
+    def _maxima(self, work: Work, raw: Words) -> tuple[dict[str, Tile], int]:
+        """The row and group maxima of one PE, from its raw accumulators, and their flags."""
+        attributes, accumulator = self.schema.attributes, self.schema.accumulator
+        absolute = attributes.absolute
         tiles: dict[str, Tile] = {}
+        flags = 0
         if attributes.row_max:
             initial = work.tiles["RowMaxIn"].values if attributes.row_max_init else None
-            values, more = reduce.row_maximum(accumulator, raw, absolute=attributes.absolute, initial=initial)
+            values, more = reduce.row_maximum(accumulator, raw, absolute=absolute, initial=initial)
             tiles["RowMax"] = Tile(work.results["RowMax"], values)
             flags |= more
         if attributes.group_max:
-            values, more = reduce.group_maximum(accumulator, raw, schema.group, absolute=attributes.absolute)
+            values, more = reduce.group_maximum(accumulator, raw, self.schema.group, absolute=absolute)
             tiles["GroupMax"] = Tile(work.results["GroupMax"], values)
             flags |= more
-        bits, more = convert.post_process(schema.post, accumulator, raw, work.parameters)
-        tiles["D"] = Tile(work.results["D"], bits)
-        return tiles, flags | more
+        return tiles, flags
 
 
 def _expect(tile: Tile, role: str, dtype: DType, allowed: tuple[str, ...], shape: tuple[int, int]) -> None:
@@ -98,27 +122,44 @@ def _expect(tile: Tile, role: str, dtype: DType, allowed: tuple[str, ...], shape
 
 
 def _parameters(core: Core, schema: MatrixSchema, pe: int, tiles: dict[str, Tile]) -> convert.Parameters:
+    """The parameters of one PE: words from GPRs, or a tile of one word per column.
+
+    PEs with the same words get the same object, so that their results can be converted together.
+    """
     mode = schema.post.mode
-    words = {role: _words(core, schema, pe, tiles, role) for role in ("quantization", "slope")}
-    quantization, slope = words["quantization"], words["slope"]
-    if quantization is None and slope is None:
-        return convert.NO_PARAMETERS
+    scalars = {role: lane(core.regs[register], pe) for role, register in schema.scalar_words.items()}
+    vectors = {role: tiles[role] for role in ("quantization", "slope") if role in tiles}
+    for role, tile in vectors.items():
+        _expect(tile, f"the {role} tile", dtypes.U64, (layouts.NORM,), (1, schema.n))
+    if not vectors:
+        return _scalar_parameters(mode, scalars.get("quantization"), scalars.get("slope"))
+    words = {role: np.array([word], np.uint64) for role, word in scalars.items()}
+    words |= {role: tile.values[0] for role, tile in vectors.items()}
+    if len(vectors) > 1:
+        return _legal_parameters(mode, words["quantization"], words["slope"])
+    [tile] = vectors.values()
+    key = ("parameters", mode.code, *scalars.items())
+    if key not in tile.cache:
+        tile.cache[key] = _legal_parameters(mode, words.get("quantization"), words.get("slope"))
+    parameters: convert.Parameters = tile.cache[key]
+    return parameters
+
+
+@lru_cache(maxsize=1024)
+def _scalar_parameters(mode: PreQuantMode, quantization: int | None, slope: int | None) -> convert.Parameters:
+    """Parameters that hold for all columns."""
+    words = [None if word is None else np.array([word], np.uint64) for word in (quantization, slope)]
+    return _legal_parameters(mode, *words)
+
+
+def _legal_parameters(
+    mode: PreQuantMode, quantization: NDArray[np.uint64] | None, slope: NDArray[np.uint64] | None
+) -> convert.Parameters:
     if quantization is not None and not convert.quantization_legal(mode, quantization):
         raise Fault(LEGALITY, f"a quantization word is illegal for PreQuantMode {mode.code}")
     if slope is not None and not convert.slope_legal(slope):
         raise Fault(LEGALITY, "a slope word is illegal")
     return convert.decode_parameters(mode, quantization, slope)
-
-
-def _words(core: Core, schema: MatrixSchema, pe: int, tiles: dict[str, Tile], role: str) -> NDArray[np.uint64] | None:
-    """Parameter words from a GPR or from a tile of one word per column; ``None`` when the mode has none."""
-    if role in schema.scalar_words:
-        return np.array([lane(core.regs[schema.scalar_words[role]], pe)], np.uint64)
-    if role not in tiles:
-        return None
-    _expect(tiles[role], f"the {role} tile", dtypes.U64, (layouts.NORM,), (1, schema.n))
-    words: NDArray[np.uint64] = tiles[role].values[0]
-    return words
 
 
 def _check_tiles(schema: MatrixSchema, tiles: dict[str, Tile], rows: int) -> str:

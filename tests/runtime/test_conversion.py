@@ -15,6 +15,7 @@ from ptoc.isa.dtypes import FP32, S32
 from ptoc.isa.postprocess import PRE_QUANT_MODES, ReluMode, Rounding
 from ptoc.runtime.numerics import convert
 from ptoc.runtime.numerics.flags import NV, NX, OVERFLOW, UNDERFLOW
+from ptoc.runtime.numerics.narrow import narrow
 from ptoc.runtime.numerics.rounding import to_integers
 
 
@@ -159,3 +160,19 @@ def test_eight_bit_floats(code: int, value: float, want: int) -> None:
     parameters = convert.decode_parameters(mode, words(scale_word(1.0)), None)
     raw = np.array([[value]], np.float32).view(np.uint32)
     assert convert.post_process(post, FP32, raw, parameters)[0][0, 0] == want
+
+
+@pytest.mark.parametrize("relu", [ReluMode.NONE, ReluMode.RELU])
+@pytest.mark.parametrize("code", [0, 1, 16])
+def test_the_short_way_gives_the_bits_and_flags_of_the_general_one(code: int, relu: ReluMode) -> None:
+    mode = PRE_QUANT_MODES[code]
+    post = convert.PostProcess(mode, relu, Rounding.RNE, False)
+    for seed in range(200):
+        raw = np.random.default_rng(seed).choice(patterns(2000, seed), (2, 3))
+        result = mode.result or FP32
+        quick = narrow(result.name, relu, raw)
+        if quick is None or post.identity:
+            continue
+        bits, flags = convert.general(post, FP32, raw, convert.NO_PARAMETERS)
+        assert quick[1] == flags
+        assert (quick[0] == bits).all()
