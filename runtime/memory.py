@@ -129,8 +129,8 @@ class Memory:
     ) -> Region:
         """Map a buffer (or that many zero bytes) at ``address``.
 
-        A writable numpy uint8 vector is used in place; ``bytes`` are copied. ``ValueError`` when the region
-        is empty, overlaps another one or leaves the address space.
+        A writable numpy uint8 vector is used in place; ``bytes`` are copied. An empty buffer maps nothing.
+        ``ValueError`` when the region overlaps another one or leaves the address space.
         """
         if isinstance(data, int):
             data = np.zeros(data, np.uint8)
@@ -139,8 +139,10 @@ class Memory:
         if data.dtype != np.uint8 or data.ndim != 1 or not data.flags.c_contiguous:
             raise ValueError("a region needs a contiguous one-dimensional uint8 array")
         region = Region(address, data, writable and data.flags.writeable, name)
-        if not len(data) or address < 0 or region.end > ADDRESS_SPACE:
+        if address < 0 or region.end > ADDRESS_SPACE:
             raise ValueError(f"cannot map {len(data)} bytes at {address:#x}")
+        if not len(data):
+            return region
         at = bisect_right(self._starts, address)
         neighbours = self._regions[max(at - 1, 0) : at + 1]
         if any(n.address < region.end and address < n.end for n in neighbours):

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable
-from functools import cache
 
 import numpy as np
 from numpy.typing import NDArray
@@ -39,7 +38,8 @@ def accumulate_floats(a: Floats, b: Floats, start: Floats | None, *, exact: bool
         acc = np.zeros((a.shape[0], b.shape[1]), np.float32)
     else:
         acc = np.array(start, np.float32, order="C", copy=True)
-    _kernel(exact)(np.ascontiguousarray(a), np.ascontiguousarray(b), acc)
+    kernel = CHOICE.kernel(*acc.shape, a.shape[1], exact)
+    kernel(np.ascontiguousarray(a), np.ascontiguousarray(b), acc)
     return acc
 
 
@@ -73,16 +73,45 @@ def scale_rows(c: Words, exponents: NDArray[np.uint8]) -> tuple[Words, int]:
     return np.where(finite, scaled.view(np.uint32), c), UNDERFLOW if inexact else 0
 
 
-@cache
-def _kernel(exact: bool) -> Kernel:
-    if os.environ.get("PTOC_NO_NUMBA") != "1":
-        try:
-            from ptoc.runtime.numerics import kernels
-        except ImportError:
-            return portable_kernel
-        fast: Kernel = kernels.fused if exact else kernels.separate
-        return fast
-    return portable_kernel
+class KernelChoice:
+    """Which kernel multiplies: the portable one until it has cost about a tenth of a second.
+
+    Loading numba takes longer than small programs run, and the bits are the same either way. With
+    ``PTOC_NO_NUMBA=1``, or without numba, the portable kernel does everything.
+    """
+
+    def __init__(self) -> None:
+        self._budget = _PORTABLE_BUDGET
+        self._compiled: tuple[Kernel, Kernel] | None = None
+
+    def kernel(self, rows: int, cols: int, depth: int, exact: bool) -> Kernel:
+        """The kernel for one product; ``exact`` admits the fused one."""
+        if self._compiled is None:
+            self._budget -= depth * (_STEP_OVERHEAD + rows * cols)
+            if self._budget > 0:
+                return portable_kernel
+            self._compiled = _load_compiled()
+        return self._compiled[exact]
+
+
+_PORTABLE_BUDGET = 100_000_000
+"""Element updates of the portable kernel, at a nanosecond each."""
+_STEP_OVERHEAD = 6_000
+"""What one k step of the portable kernel costs besides, in element updates."""
+
+
+def _load_compiled() -> tuple[Kernel, Kernel]:
+    """The kernels for inexact and exact products."""
+    if os.environ.get("PTOC_NO_NUMBA") == "1":
+        return portable_kernel, portable_kernel
+    try:
+        from ptoc.runtime.numerics import kernels
+    except ImportError:
+        return portable_kernel, portable_kernel
+    return kernels.separate, kernels.fused
+
+
+CHOICE = KernelChoice()
 
 
 def portable_kernel(a: Floats, b: Floats, acc: Floats) -> None:

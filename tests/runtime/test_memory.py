@@ -156,7 +156,7 @@ def test_a_buffer_is_used_in_place() -> None:
     assert data[4:6].tolist() == [1, 2]
 
 
-@pytest.mark.parametrize(("address", "size"), [(0, 97), (95, 1), (196, 8), (ADDRESS_SPACE - 1, 2), (50, 0)])
+@pytest.mark.parametrize(("address", "size"), [(0, 97), (95, 1), (196, 8), (ADDRESS_SPACE - 1, 2)])
 def test_regions_do_not_overlap_or_leave_the_address_space(address: int, size: int) -> None:
     memory, _ = build(0)
     with pytest.raises(ValueError):

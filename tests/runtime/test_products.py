@@ -77,15 +77,23 @@ def test_order_of_accumulation() -> None:
         assert matmul.accumulate_floats(a, ones, start, exact=False)[0, 0] == want
 
 
-def test_without_numba_the_fallback_runs() -> None:
-    script = (
-        "import sys; from ptoc.runtime.numerics import matmul; import numpy as np;"
-        "x = np.ones((2, 2), np.float32); print(matmul.accumulate_floats(x, x, None, exact=False).sum());"
-        "print('numba' in sys.modules)"
-    )
-    env = {**os.environ, "PTOC_NO_NUMBA": "1"}
-    run = subprocess.run([sys.executable, "-c", script], env=env, capture_output=True, text=True, check=True)
-    assert run.stdout.split() == ["8.0", "False"]
+LARGE = """
+import sys
+import numpy as np
+from ptoc.runtime.numerics import matmul
+x = np.ones((200, 200), np.float32)
+print(matmul.accumulate_floats(x[:2, :2], x[:2, :2], None, exact=False).sum(), "numba" in sys.modules)
+for _ in range(20):
+    total = matmul.accumulate_floats(x, x, None, exact=False).sum()
+print(total, "numba" in sys.modules)
+"""
+
+
+@pytest.mark.parametrize(("setting", "loaded"), [("", "True"), ("1", "False")])
+def test_numba_is_loaded_when_it_pays(setting: str, loaded: str) -> None:
+    env = {**os.environ, "PTOC_NO_NUMBA": setting}
+    run = subprocess.run([sys.executable, "-c", LARGE], env=env, capture_output=True, text=True, check=True)
+    assert run.stdout.split() == ["8.0", "False", "8e+06", loaded]
 
 
 @pytest.mark.parametrize(("left", "right"), [("S8", "S8"), ("S16", "S16"), ("S8", "S4X2"), ("U16", "U16")])
