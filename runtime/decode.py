@@ -59,9 +59,17 @@ def is_start(key: str) -> bool:
     return key.startswith(("BSTART", "C.BSTART")) or key == "B.HINT.TRACE"
 
 
+_FAMILY_BITS = 0xF_FFFF
+"""The bits that make a word the typed start of an engine's operations, whatever it selects there."""
+
+
 def resembles_start(word: int, length: int) -> bool:
-    """Whether an undecodable word has the fixed bits of a block start, so that it counts as one."""
-    return any(form.length == length and word & form.mask == form.match and is_start(form.key) for form in FORMS)
+    """Whether an undecodable word is a block start with an illegal field or selector, which counts as a start."""
+    starts = [form for form in FORMS if form.length == length and is_start(form.key)]
+    typed = [form for form in starts if "DataType" in form.position]
+    return any((word ^ form.match) & form.mask == 0 for form in starts) or any(
+        (word ^ form.match) & form.mask & _FAMILY_BITS == 0 for form in typed
+    )
 
 
 def _reserved(key: str) -> Step:
