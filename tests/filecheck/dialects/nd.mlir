@@ -1,0 +1,40 @@
+// RUN: ptoc opt %s | ptoc opt | filecheck %s
+// RUN: ptoc opt %s --print-op-generic | ptoc opt | filecheck %s
+// RUN: ptoc opt %s --print-debuginfo | ptoc opt --print-debuginfo | filecheck %s --check-prefix LOC
+
+// CHECK-LABEL: func.func @every_operation
+// LOC:         nd.load %a {{.*}} loc("kernel.py":3:9)
+func.func @every_operation(%a: memref<4x8xf16>, %b: memref<8x4xf16, strided<[6, 1]>>, %c: memref<4xf32>, %at: memref<4x4xsi32>, %out: memref<4x4xf32>) {
+  // CHECK: nd.load %a : memref<4x8xf16> -> tensor<4x8xf16>
+  %x = nd.load %a : memref<4x8xf16> -> tensor<4x8xf16> loc("kernel.py":3:9)
+  // CHECK: nd.load %b : memref<8x4xf16, strided<[6, 1]>> -> tensor<8x4xf16>
+  %y = nd.load %b : memref<8x4xf16, strided<[6, 1]>> -> tensor<8x4xf16>
+  %z = nd.load %c : memref<4xf32> -> tensor<4xf32>
+  // CHECK: nd.broadcast %z : tensor<4xf32> -> tensor<4x4xf32>
+  %row = nd.broadcast %z : tensor<4xf32> -> tensor<4x4xf32>
+  // CHECK: nd.matmul_acc %x, %y acc %row : tensor<4x4xf32> relu : tensor<4x8xf16>, tensor<8x4xf16> -> tensor<4x4xf32>
+  %d = nd.matmul_acc %x, %y acc %row : tensor<4x4xf32> relu : tensor<4x8xf16>, tensor<8x4xf16> -> tensor<4x4xf32>
+  // CHECK: nd.matmul_acc %x, %y : tensor<4x8xf16>, tensor<8x4xf16> -> tensor<4x4xbf16>
+  %e = nd.matmul_acc %x, %y : tensor<4x8xf16>, tensor<8x4xf16> -> tensor<4x4xbf16>
+  // CHECK: nd.add %d, %row : tensor<4x4xf32>
+  %f = nd.add %d, %row : tensor<4x4xf32>
+  // CHECK: nd.relu %f : tensor<4x4xf32>
+  %g = nd.relu %f : tensor<4x4xf32>
+  // CHECK: nd.cast %e : tensor<4x4xbf16> -> tensor<4x4xf32>
+  %h = nd.cast %e : tensor<4x4xbf16> -> tensor<4x4xf32>
+  // A NaN with a payload keeps its bits.
+  // CHECK: nd.splat <0x7fc00001> : tensor<4x4xf32>
+  %nan = nd.splat <0x7fc00001> : tensor<4x4xf32>
+  // CHECK: nd.compare ge %g, %nan : tensor<4x4xf32> -> tensor<4x4xi1>
+  %mask = nd.compare ge %g, %nan : tensor<4x4xf32> -> tensor<4x4xi1>
+  // CHECK: nd.where %mask, %g, %h : tensor<4x4xi1>, tensor<4x4xf32>
+  %w = nd.where %mask, %g, %h : tensor<4x4xi1>, tensor<4x4xf32>
+  // CHECK: nd.store %w, %out : tensor<4x4xf32> -> memref<4x4xf32>
+  nd.store %w, %out : tensor<4x4xf32> -> memref<4x4xf32>
+  // CHECK: nd.masked_store %mask, %w, %out : tensor<4x4xi1>, tensor<4x4xf32> -> memref<4x4xf32>
+  nd.masked_store %mask, %w, %out : tensor<4x4xi1>, tensor<4x4xf32> -> memref<4x4xf32>
+  %n = nd.load %at : memref<4x4xsi32> -> tensor<4x4xsi32>
+  // CHECK: nd.scatter %w, %out at %n where %mask : tensor<4x4xf32> -> memref<4x4xf32>, tensor<4x4xsi32>, tensor<4x4xi1>
+  nd.scatter %w, %out at %n where %mask : tensor<4x4xf32> -> memref<4x4xf32>, tensor<4x4xsi32>, tensor<4x4xi1>
+  func.return
+}

@@ -1,0 +1,105 @@
+// RUN: ptoc opt --verify-diagnostics --split-input-file %s | filecheck %s
+
+func.func @load(%a: memref<4x8xf16>) {
+  %0 = nd.load %a : memref<4x8xf16> -> tensor<4x8xf32>
+  func.return
+}
+// CHECK: the loaded tensor has the shape and element type of the array
+
+// -----
+
+func.func @three_dimensions(%a: memref<2x4x8xf16>) {
+  %0 = nd.load %a : memref<2x4x8xf16> -> tensor<2x4x8xf16>
+  func.return
+}
+// CHECK: arrays have one or two dimensions of known, positive size
+
+// -----
+
+func.func @column_stride(%a: memref<4x8xf16, strided<[16, 2]>>) {
+  %0 = nd.load %a : memref<4x8xf16, strided<[16, 2]>> -> tensor<4x8xf16>
+  func.return
+}
+// CHECK: only the row stride may differ from the dense one
+
+// -----
+
+func.func @element(%a: memref<4x8xi7>) {
+  %0 = nd.load %a : memref<4x8xi7> -> tensor<4x8xi7>
+  func.return
+}
+// CHECK: i7 is not an element type of PTO
+
+// -----
+
+func.func @store(%a: memref<4x8xf16>) {
+  %0 = nd.splat <0x0> : tensor<8x4xf16>
+  nd.store %0, %a : tensor<8x4xf16> -> memref<4x8xf16>
+  func.return
+}
+// CHECK: the stored tensor has the shape and element type of the array
+
+// -----
+
+%0 = nd.splat <0x10000> : tensor<4xf16>
+// CHECK: 0x10000 does not fit the 16 bits of f16
+
+// -----
+
+%0 = nd.splat <0x0> : tensor<2x4xf16>
+%1 = nd.broadcast %0 : tensor<2x4xf16> -> tensor<4x4xf16>
+// CHECK: does not repeat row by row to
+
+// -----
+
+%0 = nd.splat <0x0> : tensor<4x4xf16>
+%1 = nd.compare lt %0, %0 : tensor<4x4xf16> -> tensor<4x4xui8>
+// CHECK: a mask is a tensor of i1
+
+// -----
+
+%0 = nd.splat <0x0> : tensor<4x4xi1>
+%1 = nd.splat <0x0> : tensor<4x8xf16>
+%2 = nd.where %0, %1, %1 : tensor<4x4xi1>, tensor<4x8xf16>
+// CHECK: the mask has the shape of the branches
+
+// -----
+
+%0 = nd.splat <0x0> : tensor<4x8xf16>
+%1 = nd.matmul_acc %0, %0 : tensor<4x8xf16>, tensor<4x8xf16> -> tensor<4x8xf32>
+// CHECK: tensor<4x8xf16> times tensor<4x8xf16> is not tensor<4x8xf32>
+
+// -----
+
+%0 = nd.splat <0x0> : tensor<4x4xf16>
+%1 = nd.splat <0x0> : tensor<4x4xsi8>
+%2 = nd.matmul_acc %0, %1 : tensor<4x4xf16>, tensor<4x4xsi8> -> tensor<4x4xf32>
+// CHECK: is no matmul pair: both are floating, signed or unsigned
+
+// -----
+
+%0 = nd.splat <0x0> : tensor<4x4xf16>
+%1 = nd.matmul_acc %0, %0 acc %0 : tensor<4x4xf16> : tensor<4x4xf16>, tensor<4x4xf16> -> tensor<4x4xf32>
+// CHECK: the accumulator is 4x4 of FP32, not tensor<4x4xf16>
+
+// -----
+
+%0 = nd.splat <0x0> : tensor<4x4xf16>
+%1 = nd.matmul_acc %0, %0 : tensor<4x4xf16>, tensor<4x4xf16> -> tensor<4x4xf64>
+// CHECK: B.FPATR has no parameterless conversion from FP32 to FP64
+
+// -----
+
+%0 = nd.splat <0x0> : tensor<4x4xf16>
+%1 = nd.cast %0 : tensor<4x4xf16> -> tensor<4x5xf32>
+// CHECK: a cast keeps the shape
+
+// -----
+
+func.func @displacements(%out: memref<4x4xf16>) {
+  %0 = nd.splat <0x0> : tensor<4x4xf16>
+  %1 = nd.splat <0x0> : tensor<4x4xi1>
+  nd.scatter %0, %out at %0 where %1 : tensor<4x4xf16> -> memref<4x4xf16>, tensor<4x4xf16>, tensor<4x4xi1>
+  func.return
+}
+// CHECK: displacements are 32- or 64-bit integers

@@ -1,0 +1,114 @@
+// RUN: ptoc opt --verify-diagnostics --parsing-diagnostics --split-input-file %s | filecheck %s
+
+func.func @columns(%t: !tile.tile<4x6xf32, norm>) {
+  func.return
+}
+// CHECK: a row-major tile has a power-of-two column count, not 6
+
+// -----
+
+func.func @rows(%t: !tile.tile<17x8xf32, cube_m16>) {
+  func.return
+}
+// CHECK: cube_m16 does not hold 17 rows
+
+// -----
+
+func.func @capacity(%t: !tile.tile<1024x256xf32, norm>) {
+  func.return
+}
+// CHECK: tile 1024x256 of FP32 needs 1048576 bytes, more than a Local tile holds
+
+// -----
+
+func.func @cube_type(%t: !tile.tile<4x8xf64, cube_n8>) {
+  func.return
+}
+// CHECK: FP64 has no CUBE form
+
+// -----
+
+func.func @dimensions(%t: !tile.tile<4x8x8xf32, norm>) {
+  func.return
+}
+// CHECK: a tile has two dimensions
+
+// -----
+
+func.func @pes(%a: memref<4x4xf32>, %n: index) {
+  %0 = tile.load %a[%n] stride %n size %n, %n pes 5 : memref<4x4xf32> -> !tile.tile<4x4xf32, norm>
+  func.return
+}
+// CHECK: one to four PEs take part
+
+// -----
+
+func.func @width(%a: memref<4x4xf32>, %n: index) {
+  %0 = tile.load %a[%n] stride %n size %n, %n pes 1 : memref<4x4xf32> -> !tile.tile<4x4xf16, norm>
+  func.return
+}
+// CHECK: array and tile have elements of one width
+
+// -----
+
+func.func @slots(%a: memref<4x4xf32>, %t: !tile.tile<4x4xf32, norm>, %n: index) {
+  tile.store %t, %a[%n] stride %n size %n, %n pes 1 slots [#tile.slot<T 1>, #tile.slot<T 2>] : !tile.tile<4x4xf32, norm> -> memref<4x4xf32>
+  func.return
+}
+// CHECK: one slot per tile operand
+
+// -----
+
+func.func @generation(%a: memref<4x4xf32>, %t: !tile.tile<4x4xf32, norm>, %n: index) {
+  tile.store %t, %a[%n] stride %n size %n, %n pes 1 slots [#tile.slot<T 17>] : !tile.tile<4x4xf32, norm> -> memref<4x4xf32>
+  func.return
+}
+// CHECK: no tile is named T#17
+
+// -----
+
+func.func @compare(%t: !tile.tile<4x8xf16, cube_m16>, %n: index) {
+  %0 = tile.compare eq %t, %t size %n, %n pes 1 : !tile.tile<4x8xf16, cube_m16>, !tile.tile<4x8xf16, cube_m16> -> !tile.predicate<4x8>
+  func.return
+}
+// CHECK: TCMP compares two row-major tiles of one type and shape
+
+// -----
+
+func.func @predicate(%t: !tile.tile<4x8xf16, norm>, %n: index) {
+  %0 = tile.compare eq %t, %t size %n, %n pes 1 : !tile.tile<4x8xf16, norm>, !tile.tile<4x8xf16, norm> -> !tile.predicate<8x8>
+  func.return
+}
+// CHECK: the predicate has the shape of what is compared
+
+// -----
+
+func.func @displacements(%a: memref<4x8xf16>, %t: !tile.tile<4x8xf16, norm>, %p: !tile.predicate<4x8>, %n: index) {
+  tile.scatter %t at %t where %p, %a[%n] size %n, %n pes 1 : !tile.tile<4x8xf16, norm>, !tile.tile<4x8xf16, norm>, !tile.predicate<4x8> -> memref<4x8xf16>
+  func.return
+}
+// CHECK: MSCATTER_MASK does not store FP16 at FP16 displacements
+
+// -----
+
+func.func @layouts(%a: !tile.tile<16x32xf16, cube_m16>, %n: index) {
+  %0 = tile.matmul %a, %a size %n, %n, %n pes 1 : !tile.tile<16x32xf16, cube_m16>, !tile.tile<16x32xf16, cube_m16> -> !tile.tile<16x32xf32, cube_m16>
+  func.return
+}
+// CHECK: A is cube_m16 or cube_m32, B is cube_n8
+
+// -----
+
+func.func @result(%a: !tile.tile<16x32xf16, cube_m16>, %b: !tile.tile<32x8xf16, cube_n8>, %n: index) {
+  %0 = tile.matmul %a, %b size %n, %n, %n pes 1 : !tile.tile<16x32xf16, cube_m16>, !tile.tile<32x8xf16, cube_n8> -> !tile.tile<16x8xsi32, cube_m16>
+  func.return
+}
+// CHECK: no matmul takes FP16 and FP16 to S32
+
+// -----
+
+func.func @capacities(%a: !tile.tile<16x32xf16, cube_m16>, %b: !tile.tile<32x8xf16, cube_n8>, %c: !tile.tile<16x64xf32, cube_m16>, %n: index) {
+  %0 = tile.matmul %a, %b acc %c : !tile.tile<16x64xf32, cube_m16> size %n, %n, %n pes 1 : !tile.tile<16x32xf16, cube_m16>, !tile.tile<32x8xf16, cube_n8> -> !tile.tile<16x8xf32, cube_m16>
+  func.return
+}
+// CHECK: accumulator and result have one capacity

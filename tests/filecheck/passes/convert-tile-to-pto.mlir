@@ -1,0 +1,54 @@
+// RUN: ptoc opt -p convert-tile-to-pto --verify-diagnostics --split-input-file %s | filecheck %s
+
+// A loop is a label, its body, a step and a conditional branch; constants become data.
+tile.global @half #tile.splat<width = 4, bits = 0x3f000000, count = 4>
+func.func @copy(%a: memref<64x4xf32>, %out: memref<64x4xf32>) {
+  %0 = arith.constant 0 : index
+  %4 = arith.constant 4 : index
+  %16 = arith.constant 16 : index
+  %64 = arith.constant 64 : index
+  %1024 = arith.constant 1024 : index
+  scf.for %i = %0 to %1024 step %64 {
+    %x = tile.load %a[%i] stride %16 size %4, %4 pes 1 into T : memref<64x4xf32> -> !tile.tile<4x4xf32, norm>
+    tile.store %x, %out[%i] stride %16 size %4, %4 pes 1 slots [#tile.slot<T 1>] : !tile.tile<4x4xf32, norm> -> memref<64x4xf32>
+  }
+  func.return
+}
+// CHECK:       pto.data @half #tile.splat<width = 4, bits = 0x3f000000, count = 4>
+// CHECK:       pto.program @copy
+// CHECK:       pto.label "[[LOOP:.*]]"
+// CHECK:       pto.bundle argument 0
+// CHECK-NEXT:  pto.inst "BSTART.TLOAD FP32"
+// CHECK:       pto.inst "B.IOT mask=0001, last, ->T<1>"
+// CHECK-NEXT:  pto.inst "BSTOP"
+// CHECK:       pto.bundle argument 1
+// CHECK-NEXT:  pto.inst "BSTART.TSTORE FP32"
+// CHECK:       pto.inst "B.IOT T#1, mask=0001, last"
+// CHECK:       BSTART COND, [[LOOP]]
+// CHECK-NOT:   func.func
+
+// -----
+
+// Straight code has no branches.
+func.func @once(%a: memref<4x4xf32>, %out: memref<4x4xf32>) {
+  %0 = arith.constant 0 : index
+  %4 = arith.constant 4 : index
+  %16 = arith.constant 16 : index
+  %x = tile.load %a[%0] stride %16 size %4, %4 pes 1 into T : memref<4x4xf32> -> !tile.tile<4x4xf32, norm>
+  tile.store %x, %out[%0] stride %16 size %4, %4 pes 1 slots [#tile.slot<T 1>] : !tile.tile<4x4xf32, norm> -> memref<4x4xf32>
+  func.return
+}
+// CHECK:     pto.program @once
+// CHECK-NOT: pto.label
+// CHECK-NOT: COND
+// CHECK:     BSTART.TSTORE FP32
+
+// -----
+
+// Whole tensors have no place here.
+func.func @early(%a: memref<4x4xf32>, %out: memref<4x4xf32>) {
+  %0 = nd.load %a : memref<4x4xf32> -> tensor<4x4xf32>
+  nd.store %0, %out : tensor<4x4xf32> -> memref<4x4xf32>
+  func.return
+}
+// CHECK: nd.load has no lowering to instructions

@@ -1,0 +1,51 @@
+// RUN: ptoc opt -p tile-matmul --split-input-file %s | filecheck %s
+
+// Two blocks of 16 rows on two PEs, the last row on PE0; K in one piece.
+func.func @ragged(%a: memref<33x20xf16>, %b: memref<20x9xf16>, %c: memref<33x9xf32>, %out: memref<33x9xf32>) {
+  %0 = nd.load %a : memref<33x20xf16> -> tensor<33x20xf16>
+  %1 = nd.load %b : memref<20x9xf16> -> tensor<20x9xf16>
+  %2 = nd.load %c : memref<33x9xf32> -> tensor<33x9xf32>
+  %3 = nd.matmul_acc %0, %1 acc %2 : tensor<33x9xf32> : tensor<33x20xf16>, tensor<20x9xf16> -> tensor<33x9xf32>
+  nd.store %3, %out : tensor<33x9xf32> -> memref<33x9xf32>
+  func.return
+}
+// CHECK-LABEL: @ragged
+// CHECK:       tile.pe_id
+// CHECK:       [[C:%[a-z0-9_]+]] = tile.load %c{{.*}} pes 2 {{.*}} -> !tile.tile<16x16xf32, cube_m16>
+// CHECK:       tile.load %a{{.*}} pes 2 {{.*}} -> !tile.tile<16x32xf16, cube_m16>
+// CHECK:       tile.load %b{{.*}} pes 2 {{.*}} -> !tile.tile<32x16xf16, cube_n8>
+// CHECK:       [[D:%[a-z0-9_]+]] = tile.matmul {{.*}} acc [[C]]
+// CHECK:       tile.store [[D]], %out{{.*}} pes 2
+// CHECK:       tile.matmul {{.*}} pes 1
+// CHECK:       tile.store {{.*}} pes 1
+// CHECK-NOT:   nd.store
+
+// -----
+
+// A long sum is a loop over K that carries the accumulator; ReLU belongs to its last piece, outside of the loop.
+func.func @long_sum(%a: memref<16x600xf16>, %b: memref<600x8xf16>, %out: memref<16x8xf16>) {
+  %0 = nd.load %a : memref<16x600xf16> -> tensor<16x600xf16>
+  %1 = nd.load %b : memref<600x8xf16> -> tensor<600x8xf16>
+  %2 = nd.matmul_acc %0, %1 relu : tensor<16x600xf16>, tensor<600x8xf16> -> tensor<16x8xf16>
+  nd.store %2, %out : tensor<16x8xf16> -> memref<16x8xf16>
+  func.return
+}
+// CHECK-LABEL: @long_sum
+// CHECK:       [[FIRST:%[a-z0-9_]+]] = tile.matmul
+// CHECK-NOT:   relu
+// CHECK:       [[SUM:%[a-z0-9_]+]] = scf.for {{.*}} iter_args([[CARRIED:%[a-z0-9_]+]] = [[FIRST]])
+// CHECK:       [[NEXT:%[a-z0-9_]+]] = tile.matmul {{.*}} acc [[CARRIED]]
+// CHECK-NEXT:  scf.yield [[NEXT]]
+// CHECK:       tile.matmul {{.*}} acc [[SUM]] {{.*}} relu pes 1 {{.*}} -> !tile.tile<{{.*}}xf16, cube_m16>
+
+// -----
+
+// Stores of other values are left to tile-elementwise.
+func.func @copy(%a: memref<4x4xf32>, %out: memref<4x4xf32>) {
+  %0 = nd.load %a : memref<4x4xf32> -> tensor<4x4xf32>
+  nd.store %0, %out : tensor<4x4xf32> -> memref<4x4xf32>
+  func.return
+}
+// CHECK-LABEL: @copy
+// CHECK:       nd.load
+// CHECK-NEXT:  nd.store
