@@ -289,18 +289,21 @@ class Memory:
         row_bytes = (rect.cols * bits + 7) >> 3
         if low < 0:
             return None
-        region = self.region_of(low, high + row_bytes - low)
+        high += row_bytes
+        region = self.region_of(low, high - low)
         if region is None or (write and not region.writable):
             return None
-        if window is not None and not self._window_holds(rect, stride, row_bytes, window):
+        if window is not None and not self._window_holds(rect, stride, low, high, window):
             return None
         shape = (rect.rows, row_bytes // nbytes)
         offset = address - region.address
         return np.ndarray(shape, _CARRIER[bits], region.data, offset, (stride, nbytes))
 
-    def _window_holds(self, rect: Rectangle, stride: int, row_bytes: int, window: Window) -> bool:
-        if rect.rows == 1:
-            return window.holds(rect.address, row_bytes)
+    def _window_holds(self, rect: Rectangle, stride: int, low: int, high: int, window: Window) -> bool:
+        """Whether every row lies inside a row of the window; ``low`` and ``high`` bound the whole rectangle."""
+        if window.holds(low, high - low):
+            return True
+        row_bytes = rect.row_bytes
         if stride == window.stride and stride > 0:
             row, offset = divmod(rect.address - window.address, stride)
             if row >= 0 and row + rect.rows <= window.rows and offset + row_bytes <= window.row_bytes:
