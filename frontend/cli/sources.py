@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+import linecache
 import os.path
 import sys
 from collections.abc import Mapping
@@ -72,6 +73,7 @@ def _load(file: str) -> ModuleType:
     folder = os.path.dirname(module.__file__)
     with open(file, "rb") as stream:
         source = stream.read()
+    linecache.checkcache(file)
     sys.modules[module.__name__] = module
     sys.path.insert(0, folder)
     try:
