@@ -72,7 +72,7 @@ def main(arguments: Sequence[str]) -> int:
     try:
         _fill_memory(machine, options.memory, options.map)
         _set_registers(machine, image, options.gpr)
-    except ValueError as error:
+    except (ValueError, OverflowError, MemoryError) as error:
         raise InputError(str(error)) from None
     machine.load(image.code, entry=image.entry)
     machine.lines = image.lines
