@@ -25,6 +25,6 @@ def main(arguments: Sequence[str]) -> int:
     with user_code(selected.file):
         report = validate(selected.kernel, *inputs)
     print(report if options.verbose or not report.ok else report.verdict)
-    if options.stats:
+    if options.stats and all(array.size for array in inputs):  # nothing runs for arrays without elements
         print_table(f"{selected.name}: one run", selected.kernel.program_for(*inputs).stats)
     return GOOD if report.ok else FINDING

@@ -44,6 +44,13 @@ def test_stats_are_a_table_on_a_terminal(ptoc: Run, write: Write, monkeypatch: p
     assert "│ macs useful" in result.out
 
 
+def test_arrays_without_elements_need_no_program(ptoc: Run, write: Write) -> None:
+    text = PAIR + "\ndef inputs(kernel):\n    return np.float32([]), np.float32([])\n"
+    result = ptoc("run", "--stats", write(text) + ":pick")
+    assert (result.status, result.err) == (0, "")
+    assert result.out.startswith("pick: bits equal")
+
+
 def wrong_report(kernel: object, *args: object) -> Report:
     left, right = np.float32([1, 2]), np.float32([1, 3])
     bad = Comparison("result", 2, first_mismatch(left, right), 1, None, 0, 0, None)
