@@ -12,6 +12,10 @@ import numpy.typing as npt
 from ptoc.errors import ArgumentError
 
 
+LARGEST_EXTENT = (1 << 31) - 1
+"""Rows or columns of an array: what stays below keeps every address of a launch inside 64 bits."""
+
+
 @dataclass(frozen=True, slots=True)
 class ArraySpec:
     """Shape, dtype and byte strides of a one- or two-dimensional array.
@@ -104,6 +108,8 @@ def check_spec(shape: tuple[int, ...], dtype: np.dtype[Any], strides: tuple[int,
         )
     if any(extent < 0 for extent in shape):
         raise ArgumentError(f"{what} has a negative extent in {shape}")
+    if any(extent > LARGEST_EXTENT for extent in shape):
+        raise ArgumentError(f"{what} has an extent beyond {LARGEST_EXTENT} in {shape}")
     check_dtype(dtype, what)
     dense = dense_strides(shape, dtype.itemsize)
     steps = tuple(d if extent <= 1 else s for extent, s, d in zip(shape, strides, dense))

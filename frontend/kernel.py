@@ -85,6 +85,10 @@ class Kernel:
         for each, name in zip(ordered, names):
             if not isinstance(each, ArraySpec):
                 raise ArgumentError(f"{name} is a {type(each).__name__}, not a ptoc.spec(shape, dtype)")
+            if not each.size:
+                raise ArgumentError(
+                    f"{name} has no elements, so there is no program", hint="a call gives numpy's answer without one"
+                )
         return self._program(tuple(ordered), names)
 
     def _program(self, specs: tuple[ArraySpec, ...], names: Sequence[str]) -> Program:
