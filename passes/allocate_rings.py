@@ -136,8 +136,7 @@ class _Translation:
 
     def op_of(self, reason: DoesNotFit) -> Operation:
         """The operation a failure speaks of, or the first one."""
-        wanted = reason.step if isinstance(reason, PoolFull) else None
-        return next((op for step, op in self.steps if step is wanted), self.steps[0][1])
+        return next((op for step, op in self.steps if step is reason.step), self.steps[0][1])
 
     def write(self, plan: Plan) -> None:
         order = {id(step): n for n, step in enumerate(rings.steps_of(self.program))}
@@ -173,8 +172,10 @@ def _flush(function: func.FuncOp, translation: _Translation, full: PoolFull) -> 
     position = next(
         n for n, item in enumerate(translation.program) if any(s is full.step for s in rings.steps_of([item]))
     )
-    point = translation.tops[rings.quiet_point(translation.program, position)]
-    if isinstance(point, tile.LoadOp) and point.into is not None:
+    quiet = rings.quiet_point(translation.program, position)
+    point = translation.tops[quiet]
+    before = translation.tops[quiet - 1] if quiet else None
+    if any(isinstance(op, tile.LoadOp) and op.into is not None for op in (point, before)):
         return False
     source = function.body.block.args[0]
     dtype = dtype_of(source.type.element_type)  # pyright: ignore

@@ -60,7 +60,13 @@ class _Nest:
         self.accumulator = accumulator_of(matmul)
         try:
             self.tiling: MatmulTiling = matmul_tiling(
-                self.m, self.n, self.k, self.a.dtype, self.b.dtype, self.accumulator
+                self.m,
+                self.n,
+                self.k,
+                self.a.dtype,
+                self.b.dtype,
+                self.accumulator,
+                has_c=matmul.acc is not None,
             )
         except DoesNotFit as reason:
             reject(matmul, str(reason), rule="Local tile pool of 256 KiB per PE")

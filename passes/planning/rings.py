@@ -54,15 +54,15 @@ Program = Sequence[Step | Loop]
 
 
 class DoesNotFit(Exception):
-    """An assignment breaks a rule of the rings; the text says which bundle, and why."""
+    """An assignment breaks a rule of the rings at ``step``; the text says which bundle that is, and why."""
+
+    def __init__(self, text: str, step: Step | None = None) -> None:
+        super().__init__(text)
+        self.step = step
 
 
 class PoolFull(DoesNotFit):
     """The Local pool overflows when ``step`` publishes: tiles of earlier work are still in the rings."""
-
-    def __init__(self, text: str, step: Step) -> None:
-        super().__init__(text)
-        self.step = step
 
 
 @dataclass(frozen=True, slots=True)
@@ -157,7 +157,7 @@ class _Replay:
             name = self.locate(step, value, pes)
             if self.names.setdefault((number, position), name) != name:
                 raise DoesNotFit(
-                    f"{step.name}: source {position} stands at different distances in its hand on different paths"
+                    f"{step.name}: source {position} stands at different distances in its hand on different paths", step
                 )
         if step.defines is None:
             return
@@ -166,7 +166,7 @@ class _Replay:
             self.check_selector(step, self.names[number, 0], hand)
         for position in range(len(step.uses)):
             if self.names[number, position] == (hand, GENERATIONS):
-                raise DoesNotFit(f"{step.name}: it would retire one of its own sources")
+                raise DoesNotFit(f"{step.name}: it would retire one of its own sources", step)
         self.publish(step, hand, pes)
 
     def locate(self, step: Step, value: int, pes: tuple[int, ...]) -> tuple[int, int]:
@@ -174,16 +174,18 @@ class _Replay:
         generation = self.state.bound[value]
         distances = {_position(self.state.rings[pe][hand], generation) for pe in pes}
         if 0 in distances:
-            raise DoesNotFit(f"{step.name}: a source has left hand {HANDS[hand]} after {GENERATIONS} publications")
+            raise DoesNotFit(
+                f"{step.name}: a source has left hand {HANDS[hand]} after {GENERATIONS} publications", step
+            )
         if len(distances) > 1:
-            raise DoesNotFit(f"{step.name}: a source stands at different distances on different PEs")
+            raise DoesNotFit(f"{step.name}: a source stands at different distances on different PEs", step)
         return hand, distances.pop()
 
     def check_selector(self, step: Step, name: tuple[int, int], hand: int) -> None:
         selector = GENERATIONS * name[0] + name[1] - 1
         if selector == hand:
             raise DoesNotFit(
-                f"{step.name}: accumulator {HANDS[name[0]]}#{name[1]} may not feed a result in hand {HANDS[hand]}"
+                f"{step.name}: accumulator {HANDS[name[0]]}#{name[1]} may not feed a result in hand {HANDS[hand]}", step
             )
 
     def publish(self, step: Step, hand: int, pes: tuple[int, ...]) -> None:
@@ -245,36 +247,75 @@ _STRATEGIES: tuple[dict[str, str], ...] = (
 
 
 def plan(program: Program, pinned: dict[int, int] | None = None) -> Plan:
-    """The first assignment of values to hands that replays without breaking a rule.
+    """An assignment of values to hands that replays without breaking a rule.
 
-    ``pinned`` fixes the hand of some values. When nothing fits, the first strategy's failure is raised: it is the one
-    that wastes the least.
+    The program falls into stretches between which no tile is live; each takes the first strategy that works after
+    what precedes it. ``pinned`` fixes the hand of some values. When a stretch takes none, the failure of the first
+    strategy is raised: it is the one that wastes the least.
     """
     roles = _roles(program)
-    failures: list[DoesNotFit] = []
-    for strategy in _STRATEGIES:
-        hands = {value: HANDS.index(strategy[role]) for value, role in roles.items()} | (pinned or {})
+    stretch_of_step, stretch_of_value = _stretches(program)
+    choice: dict[int, int] = {}
+    failures: dict[int, DoesNotFit] = {}
+    while True:
+        strategy = {value: _STRATEGIES[choice.get(stretch_of_value[value], 0)] for value in roles}
+        hands = {value: HANDS.index(strategy[value][role]) for value, role in roles.items()}
         try:
-            return replay(program, hands)
+            return replay(program, hands | (pinned or {}))
         except DoesNotFit as reason:
-            failures.append(reason)
-    raise failures[0]
+            stretch = stretch_of_step[id(reason.step)]
+            failures.setdefault(stretch, reason)
+            choice[stretch] = choice.get(stretch, 0) + 1
+            if choice[stretch] == len(_STRATEGIES):
+                raise failures[stretch] from None
+
+
+def _stretches(program: Program) -> tuple[dict[int, int], dict[int, int]]:
+    """The number of the stretch that each step (by identity) and each value belongs to."""
+    of_step: dict[int, int] = {}
+    of_value: dict[int, int] = {}
+
+    def loop_values(item: Step | Loop) -> Iterator[int]:
+        if isinstance(item, Loop):
+            for c in item.carried:
+                yield from (c.argument, c.result)
+            for inner in item.body:
+                yield from loop_values(inner)
+
+    stretch = 0
+    for item, quiet in zip(program, _quiet(program)):
+        stretch += quiet
+        of_value.update(dict.fromkeys(loop_values(item), stretch))
+        for step in steps_of([item]):
+            of_step[id(step)] = stretch
+            if step.defines is not None:
+                of_value[step.defines] = stretch
+    return of_step, of_value
 
 
 def quiet_point(program: Program, position: int) -> int:
     """The last top-level position up to ``position`` at which no tile is live: everything may be aged out there."""
+    quiet = _quiet(program)
+    return max(n for n in range(position + 1) if quiet[n])
+
+
+def _quiet(program: Program) -> list[bool]:
+    """For each top-level position, the end included, whether no tile is live there."""
     defined_at: dict[int, int] = {}
     quiet = [True] * (len(program) + 1)
+
+    def used(value: int, n: int) -> None:
+        for between in range(defined_at.get(value, n) + 1, n + 1):
+            quiet[between] = False
+
     for n, item in enumerate(program):
         for step in steps_of([item]):
             for value in step.uses:
-                for between in range(defined_at.get(value, n) + 1, n + 1):
-                    quiet[between] = False
+                used(value, n)
             if step.defines is not None:
                 defined_at[step.defines] = n
         if isinstance(item, Loop):
             for c in item.carried:
-                for between in range(defined_at.get(c.initial, n) + 1, n + 1):
-                    quiet[between] = False
+                used(c.initial, n)
                 defined_at[c.result] = n
-    return max(n for n in range(position + 1) if quiet[n])
+    return quiet

@@ -8,6 +8,8 @@ from dataclasses import dataclass
 from ptoc.isa import layouts
 from ptoc.isa.dtypes import DType
 from ptoc.isa.registers import (
+    GENERATIONS,
+    HANDS,
     MAX_COLUMNS,
     MAX_LOCAL_SIZE_CODE,
     PE_COUNT,
@@ -90,25 +92,25 @@ class MatmulTiling:
     layout: str
 
 
-def _matmul_loop(tiling: MatmulTiling, a: DType, b: DType, acc: DType) -> Program:
-    """The kernel's inner loop as publications: C, then per step A, B and D."""
+def _matmul_loop(tiling: MatmulTiling, a: DType, b: DType, acc: DType, k_steps: int, has_c: bool) -> Program:
+    """The kernel's inner loops as publications: C if there is one, then per step A, B and D."""
 
     def capacity(layout: str, dtype: DType, rows: int, cols: int) -> int:
         return size_bytes(size_code(layouts.cube_geometry(layout, dtype.bits, rows, cols).storage_bytes))
 
     mask = prefix_mask(PE_COUNT)
     d_bytes = capacity(tiling.layout, acc, tiling.m, tiling.n)
-    body = (
+    loads = (
         Step("A", (), 1, capacity(tiling.layout, a, tiling.m, tiling.k), mask),
         Step("B", (), 2, capacity(layouts.CUBE_N8, b, tiling.k, tiling.n), mask),
-        Step("TMATMUL.ACC", (3, 1, 2), 4, d_bytes, mask, accumulates=True),
     )
-    inner = (
-        Step("C", (), 0, d_bytes, mask),
-        Loop(body, 64, (Carried(0, 3, 4, 5),)),
-        Step("TSTORE", (5,), None, 0, mask),
+    start = (Step("C", (), 0, d_bytes, mask),) if has_c else (*loads, Step("TMATMUL", (1, 2), 0, d_bytes, mask))
+    trips = k_steps if has_c else k_steps - 1
+    step = Loop(
+        (*loads, Step("TMATMUL.ACC", (3, 1, 2), 4, d_bytes, mask, accumulates=True)), trips, (Carried(0, 3, 4, 5),)
     )
-    return (Loop(inner, 64),)
+    sums = (step,) if trips else ()
+    return (Loop((*start, *sums, Step("TSTORE", (5 if trips else 0,), None, 0, mask)), ENOUGH_BLOCKS),)
 
 
 def _candidates(m: int, n: int, k: int, a: DType, b: DType) -> Iterator[MatmulTiling]:
@@ -123,20 +125,31 @@ def _candidates(m: int, n: int, k: int, a: DType, b: DType) -> Iterator[MatmulTi
             yield MatmulTiling(rows, n_tile, k_tile, layout)
 
 
+ENOUGH_BLOCKS = 64
+"""Blocks after which the rings repeat themselves: each publishes at least once, and a ring has sixteen generations."""
+
+AGED_OUT = tuple(
+    Step("TLOAD", (), -1 - n, size_bytes(size_code(1)), prefix_mask(PE_COUNT)) for n in range(GENERATIONS * len(HANDS))
+)
+"""The emptiest rings a nest can count on: what went before is aged out by the smallest tiles, which take room too."""
+
+AGED_OUT_HANDS = {-1 - n: n % len(HANDS) for n in range(GENERATIONS * len(HANDS))}
+
 TRAFFIC_SLACK = 1.15
 """How much more traffic than the least a tiling may cause in exchange for fewer bundles."""
 
 
-def matmul_tiling(m: int, n: int, k: int, a: DType, b: DType, acc: DType) -> MatmulTiling:
+def matmul_tiling(m: int, n: int, k: int, a: DType, b: DType, acc: DType, *, has_c: bool) -> MatmulTiling:
     """Tile sizes of a matmul with all operands Local: near the least traffic, then the fewest bundles.
 
-    Each PE reads its rows of A once per column block and all of B once per row block.
+    Each PE reads its rows of A once per column block and all of B once per row block. ``has_c`` says whether the sum
+    starts from a matrix, which then takes room in the rings too.
     """
     fitting: list[tuple[int, int, MatmulTiling]] = []
     for tiling in _candidates(m, n, k, a, b):
         column_blocks, row_blocks, k_steps = -(-n // tiling.n), -(-m // tiling.m), -(-k // tiling.k)
         traffic = m * k * a.bits * column_blocks + row_blocks * k * n * b.bits
-        if _fits(tiling, a, b, acc):
+        if _fits(tiling, a, b, acc, k_steps, has_c):
             fitting.append((traffic, row_blocks * column_blocks * k_steps, tiling))
     if not fitting:
         raise DoesNotFit(f"no matmul tile of {a} by {b} fits the Local pool")
@@ -145,7 +158,7 @@ def matmul_tiling(m: int, n: int, k: int, a: DType, b: DType, acc: DType) -> Mat
     return min(near, key=lambda each: (each[1], each[0]))[2]
 
 
-def _fits(tiling: MatmulTiling, a: DType, b: DType, acc: DType) -> bool:
+def _fits(tiling: MatmulTiling, a: DType, b: DType, acc: DType, k_steps: int, has_c: bool) -> bool:
     try:
         geometries = (
             layouts.cube_geometry(tiling.layout, acc.bits, tiling.m, tiling.n),
@@ -153,7 +166,7 @@ def _fits(tiling: MatmulTiling, a: DType, b: DType, acc: DType) -> bool:
         )
         if any(size_code(g.storage_bytes) > MAX_LOCAL_SIZE_CODE for g in geometries):
             return False
-        plan(_matmul_loop(tiling, a, b, acc))
+        plan((*AGED_OUT, *_matmul_loop(tiling, a, b, acc, k_steps, has_c)), AGED_OUT_HANDS)
     except DoesNotFit:
         return False
     return True
