@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from typing import Any, NoReturn, cast
 
 import numpy as np
@@ -108,14 +109,23 @@ def matmul(x: Any, y: Any, *, dtype: npt.DTypeLike | None = None, casting: str =
     """``np.matmul`` of two matrices; the accumulator is float32, int32 or uint32 by the operands' class."""
     if not (isinstance(x, Tracer) and isinstance(y, Tracer)):
         raise unsupported("np.matmul of an array and a scalar")
+    _require_matrices("np.matmul", x, y)
+    judge = partial(np.matmul, dtype=dtype, casting=casting)
+    return _product(x, y, _numpy_dtype(judge, x, y))
+
+
+def _require_matrices(name: str, x: Tracer, y: Tracer) -> None:
     if x.ndim != 2 or y.ndim != 2:
         raise _shape_error(
-            f"np.matmul takes two matrices here, not {_describe(x, y)}",
+            f"{name} takes two matrices here, not {_describe(x, y)}",
             "reshape vectors to one row or one column",
         )
     if x.shape[1] != y.shape[0]:
-        raise _shape_error(f"np.matmul of {_describe(x, y)}: {x.shape[1]} columns do not meet {y.shape[0]} rows")
-    result = _numpy_dtype(lambda a, b: np.matmul(a, b, dtype=dtype), x, y)  # type: ignore[arg-type]
+        raise _shape_error(f"{name} of {_describe(x, y)}: {x.shape[1]} columns do not meet {y.shape[0]} rows")
+
+
+def _product(x: Tracer, y: Tracer, result: np.dtype[Any]) -> Tracer:
+    """A product of matrices that fit, for which numpy gives ``result``."""
     a, b = _without_widening(x), _without_widening(y)
     accumulator = _accumulator(a, b, x, y, result)
     shape = (x.shape[0], y.shape[1])
@@ -178,10 +188,14 @@ def _numpy_dtype(function: Callable[..., Any], *operands: Any) -> np.dtype[Any]:
 
 
 def dot(x: Any, y: Any) -> Tracer:
-    """``np.dot`` of two matrices."""
-    if isinstance(x, Tracer) and isinstance(y, Tracer) and x.ndim == y.ndim == 2:
-        return matmul(x, y)
-    raise unsupported(f"np.dot of {_describe(x, y)}", hint="np.dot takes two matrices here")
+    """``np.dot`` of two matrices; numpy gives it another dtype than ``np.matmul`` for some operands."""
+    if not (isinstance(x, Tracer) and isinstance(y, Tracer)):
+        raise unsupported(f"np.dot of {_describe(x, y)}", hint="np.dot takes two matrices here")
+    _require_matrices("np.dot", x, y)
+    result = _numpy_dtype(np.dot, x, y)
+    if result.hasobject:
+        raise unsupported(f"np.dot of {_describe(x, y)}", hint="np.matmul has a result type for these operands")
+    return _product(x, y, result)
 
 
 # -- what surrounds a matmul ----------------------------------------------------------------------
