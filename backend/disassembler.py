@@ -5,54 +5,176 @@ from __future__ import annotations
 import linecache
 import os.path
 import re
-from collections.abc import Iterator
-from dataclasses import replace
+from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
-from ptoc.backend.assembler import print_statements
-from ptoc.backend.statements import Access, Bytes, Inst, Label, Location, Section, Splat, Statement
-from ptoc.isa.encoding import Instruction, decode, instruction_length
+from ptoc.backend.assembler import OPEN, statement_text
+from ptoc.backend.blocks import Role, role_of, unterminated
+from ptoc.backend.statements import (
+    Access,
+    Bytes,
+    Entry,
+    Label,
+    Location,
+    Revision,
+    Section,
+    Splat,
+    Statement,
+)
+from ptoc.isa.forms import Instruction
 from ptoc.isa.image import MAGIC, Image, SectionName, unpack
+from ptoc.isa.instruction_set import InstructionSet, instruction_length
 from ptoc.isa.operands import LABEL
-from ptoc.isa.text import canonical, target_field
+from ptoc.isa.revisions import NEWEST, instruction_set
+from ptoc.isa.syntax import raw_data, target_field
 
 _RUN = re.compile(rb"(.)\1{63,}", re.DOTALL)
 _ROW_BYTES = 16
+_LONGEST = 8
+_INDENT = "    "
+_ADDRESS_COLUMN = 56
 
 
-def disassemble(data: bytes, *, origin: int = 0, source: bool = False) -> str:
+def disassemble(data: bytes, *, origin: int = 0, source: bool = False, isa: str | None = None) -> str:
     """Assembly text of an ELF image (told by its magic number) or of bare code.
 
     What has no text of its own is printed as raw data. With ``source`` the lines of code bear their
-    addresses, counted from ``origin``, as comments and stand below the source lines they come from.
-    ``ImageError`` for a malformed image.
+    addresses, counted from ``origin``, as comments and stand below the source lines they come from. An image
+    says which revision it is of; ``isa`` says it of bare code. ``ImageError`` for a malformed image,
+    ``RevisionError`` for an unknown revision.
     """
-    bare = not data.startswith(MAGIC)
-    image = Image(data) if bare else unpack(data)
-    rows = list(_code(image))
-    if not bare:
-        rows.insert(0, _Row(Section("text")))
-        data_rows = [*map(_Row, _data(image))]
-        if data_rows:
-            rows += [_Row(Section("data")), *data_rows]
-    lines = print_statements([row.statement for row in rows], indent="" if bare else "    ").splitlines()
-    if source:
-        lines = list(_listing(rows, lines, origin))
-    return "".join(line + "\n" for line in lines)
+    if data.startswith(MAGIC):
+        image = unpack(data)
+        listing = _Listing(image, _INDENT)
+        listing.add(Section("text"))
+    else:
+        image = Image(data, isa=instruction_set(isa).name)
+        listing = _Listing(image, "")
+    listing.add_code()
+    listing.add_data()
+    return listing.text(origin if source else None)
 
 
-class _Row(NamedTuple):
-    """A statement; what emits code has its offset."""
+class _Word(NamedTuple):
+    """An instruction word, or what does not decode, as text; a branch with its distance in bytes."""
 
-    statement: Statement
-    offset: int | None = None
+    text: str
+    role: Role = Role.OTHER
+    instruction: Instruction | None = None
+    distance: int = 0
 
 
-def _listing(rows: list[_Row], lines: list[str], origin: int) -> Iterator[str]:
-    for row, line in zip(rows, lines, strict=True):
-        if isinstance(row.statement, Location):
-            yield _source_comment(row.statement)
-        yield line if row.offset is None else f"{line:<56}// {origin + row.offset:#x}"
+def _read(isa: InstructionSet, data: bytes, indent: str) -> _Word:
+    inst = isa.decode_word(int.from_bytes(data, "little"), len(data))
+    text = None if inst is None else isa.text(inst)
+    if inst is None or text is None:
+        return _Word(indent + raw_data(data))
+    name = target_field(inst.form)
+    if name is None:
+        return _Word(indent + text, role_of(inst))
+    return _Word(indent + text, role_of(inst), inst, 2 * inst[name])
+
+
+class _Listing:
+    """The lines of a text under construction, with the offsets of those that emit code."""
+
+    def __init__(self, image: Image, indent: str) -> None:
+        self._image = image
+        self._isa = instruction_set(image.isa)
+        self._indent = indent
+        self._lines: list[str] = []
+        self._offsets: dict[int, int] = {}
+        self._places: dict[int, Location] = {}
+        self._roles: list[tuple[int, Role]] = []
+        self._known: dict[int, _Word] = {}
+        self._labels = _labels(image, "text")
+        if self._isa is not NEWEST:
+            self.add(Revision(image.isa))
+
+    def add(self, statement: Statement) -> None:
+        """One statement that is no code."""
+        if isinstance(statement, Location):
+            self._places[len(self._lines)] = statement
+        indent = "" if isinstance(statement, Label) else self._indent
+        self._lines.append(indent + statement_text(statement))
+
+    def add_code(self) -> None:
+        """The code with its labels, source lines and accesses. Nothing is decoded across one of them."""
+        image, code = self._image, self._image.code
+        marks: dict[int, list[Statement]] = {at: [*map(Label, names)] for at, names in self._labels.items()}
+        if image.entry in self._labels and image.entry:
+            self.add(Entry(self._labels[image.entry][0]))
+        elif image.entry:
+            marks[image.entry] = [Entry()]
+        for line in image.lines:
+            marks.setdefault(line.offset, []).append(Location(line.file, line.line, line.column))
+        for access in image.accesses:
+            marks.setdefault(access.offset, []).append(Access(access.argument))
+        stops = sorted({*marks, 0, len(code)})
+        for start, stop in zip(stops, [*stops[1:], len(code)]):
+            for statement in marks.get(start, ()):
+                self.add(statement)
+            self._stretch(start, stop)
+
+    def _stretch(self, offset: int, stop: int) -> None:
+        """The code from ``offset`` to ``stop``; bytes if an instruction stands at an odd offset or is cut off."""
+        code, known, lines = self._image.code, self._known, self._lines
+        while offset < stop:
+            self._offsets[len(lines)] = offset
+            ahead = code[offset : offset + _LONGEST]
+            first, second = int.from_bytes(ahead[:2], "little"), int.from_bytes(ahead[2:4], "little")
+            end = offset + instruction_length(first, second)
+            if offset % 2 or end > stop:
+                end = min(end, stop)
+                lines.append(self._indent + raw_data(code[offset:end]))
+            else:
+                # No two words of different length are the same number: the low four bits tell the length.
+                number = int.from_bytes(ahead[: end - offset], "little")
+                word = known.get(number)
+                if word is None:
+                    word = known[number] = _read(self._isa, ahead[: end - offset], self._indent)
+                if word.role:
+                    self._roles.append((len(lines), word.role))
+                lines.append(word.text if word.instruction is None else self._branch(word, offset))
+            offset = end
+
+    def _branch(self, word: _Word, offset: int) -> str:
+        """The text of a branch, going to a label where one stands at its target."""
+        names = self._labels.get(offset + word.distance)
+        if names is None or word.instruction is None:
+            return word.text
+        return self._indent + self._isa.format(word.instruction, label=lambda _: names[0])
+
+    def add_data(self) -> None:
+        """The data with its labels, long runs of one byte as a fill."""
+        data, labels = self._image.data, _labels(self._image, "data")
+        if not data and not labels:
+            return
+        self.add(Section("data"))
+        bounds = sorted({*labels, 0, len(data)})
+        for start, end in zip(bounds, [*bounds[1:], len(data)]):
+            for name in labels.get(start, ()):
+                self.add(Label(name))
+            for statement in _chunks(data[start:end]):
+                self.add(statement)
+
+    def text(self, origin: int | None) -> str:
+        """The finished text; with an ``origin`` addresses and source lines are in it as comments."""
+        lines = self._lines
+        for index in unterminated(self._roles):
+            lines[index] += OPEN
+        if origin is not None:
+            lines = list(_commented(lines, self._offsets, self._places, origin))
+        return "\n".join([*lines, ""])
+
+
+def _commented(
+    lines: Sequence[str], offsets: dict[int, int], places: dict[int, Location], origin: int
+) -> Iterator[str]:
+    for index, line in enumerate(lines):
+        if index in places:
+            yield _source_comment(places[index])
+        yield f"{line:<{_ADDRESS_COLUMN}}// {origin + offsets[index]:#x}" if index in offsets else line
 
 
 def _source_comment(place: Location) -> str:
@@ -69,58 +191,6 @@ def _labels(image: Image, section: SectionName) -> dict[int, list[str]]:
         if symbol.section == section and re.fullmatch(LABEL, symbol.name):
             names.setdefault(symbol.offset, []).append(symbol.name)
     return names
-
-
-def _code(image: Image) -> Iterator[_Row]:
-    """The code with its labels, source lines and accesses. Nothing is decoded across one of them."""
-    labels = _labels(image, "text")
-    marks: dict[int, list[Statement]] = {offset: [*map(Label, names)] for offset, names in labels.items()}
-    for line in image.lines:
-        marks.setdefault(line.offset, []).append(Location(line.file, line.line, line.column))
-    for access in image.accesses:
-        marks.setdefault(access.offset, []).append(Access(access.argument))
-
-    end = len(image.code)
-    stops = sorted({*marks, 0, end})
-    for start, stop in zip(stops, [*stops[1:], end]):
-        yield from map(_Row, marks.get(start, ()))
-        offset = start
-        while offset < stop:
-            statement, size = _instruction(image.code, offset, stop, labels)
-            yield _Row(statement, offset)
-            offset += size
-
-
-def _instruction(code: bytes, offset: int, stop: int, labels: dict[int, list[str]]) -> tuple[Statement, int]:
-    """The instruction at ``offset`` and its length; its bytes if it has no text or would cross ``stop``."""
-    inst = decode(code, offset) if offset % 2 == 0 else None
-    if inst is not None and offset + inst.length <= stop and canonical(inst):
-        return _branch(inst, offset, labels), inst.length
-    first = int.from_bytes(code[offset : offset + 2], "little")
-    second = int.from_bytes(code[offset + 2 : offset + 4], "little")
-    data = code[offset : min(offset + instruction_length(first, second), stop)]
-    return Bytes(data), len(data)
-
-
-def _branch(inst: Instruction, offset: int, labels: dict[int, list[str]]) -> Inst:
-    """The instruction, going to a label where one stands at its target."""
-    name = target_field(inst.form)
-    if name is None:
-        return Inst(inst)
-    names = labels.get(offset + 2 * inst[name])
-    if names is None:
-        return Inst(inst)
-    position = inst.form.position[name]
-    return Inst(replace(inst, values=(*inst.values[:position], 0, *inst.values[position + 1 :])), names[0])
-
-
-def _data(image: Image) -> Iterator[Statement]:
-    """The data with its labels, long runs of one byte as a fill."""
-    labels = _labels(image, "data")
-    bounds = sorted({*labels, 0, len(image.data)})
-    for start, end in zip(bounds, [*bounds[1:], len(image.data)]):
-        yield from map(Label, labels.get(start, ()))
-        yield from _chunks(image.data[start:end])
 
 
 def _chunks(data: bytes) -> Iterator[Statement]:

@@ -9,16 +9,18 @@ from ptoc.backend.statements import (
     Access,
     Align,
     Bytes,
+    Entry,
     Inst,
     Iota,
     Label,
     Location,
+    Revision,
     Section,
     Splat,
     Statement,
 )
 from ptoc.isa.commands import STARTS
-from ptoc.isa.encoding import EncodingError, Instruction
+from ptoc.isa.forms import EncodingError, Instruction
 from ptoc.isa.image import (
     AccessRow,
     Image,
@@ -29,7 +31,9 @@ from ptoc.isa.image import (
     check_name,
     check_number,
 )
-from ptoc.isa.text import target_field
+from ptoc.isa.instruction_set import InstructionSet
+from ptoc.isa.revisions import NEWEST, RevisionError, instruction_set
+from ptoc.isa.syntax import target_field
 
 WIDTHS = (1, 2, 4, 8)
 """Bytes of an integer in data."""
@@ -49,7 +53,8 @@ class Problem:
 def encode(statements: Sequence[Statement]) -> Image:
     """The image of a program; ``EncodingError`` lists everything that cannot be encoded.
 
-    Symbols are all labels, those of the code first, by offset. Execution begins at offset 0 of the code.
+    Symbols are all labels, those of the code first, by offset. Instructions of another revision than the
+    program's are re-made in it.
     """
     image, problems = encode_all(statements)
     if problems:
@@ -63,7 +68,7 @@ def encode_all(statements: Sequence[Statement]) -> tuple[Image, list[Problem]]:
     for index, statement in enumerate(statements):
         try:
             layout.place(index, statement)
-        except (EncodingError, ImageError) as error:
+        except (EncodingError, ImageError, RevisionError) as error:
             layout.problems.append(Problem(index, str(error)))
     if layout.access is not None:
         layout.problems.append(Problem(layout.access[0], "no block start follows this access"))
@@ -76,14 +81,20 @@ def encode_all(statements: Sequence[Statement]) -> tuple[Image, list[Problem]]:
             problems.append(Problem(branch.index, str(error)))
         else:
             layout.contents["text"][branch.offset : branch.offset + len(word)] = word
+    entry = 0
+    try:
+        entry = layout.resolve_entry()
+    except EncodingError as error:
+        problems.append(Problem(layout.entry[0], str(error)))
     symbols = [Symbol(name, section, offset) for name, (section, offset) in layout.labels.items()]
     image = Image(
         bytes(layout.contents["text"]),
         bytes(layout.contents["data"]),
-        0,
+        entry,
         tuple(sorted(symbols, key=lambda symbol: (symbol.section != "text", symbol.offset))),
         tuple(layout.lines),
         tuple(layout.accesses),
+        layout.isa.name,
     )
     return image, sorted(problems, key=lambda problem: problem.index)
 
@@ -113,10 +124,15 @@ class _Layout:
     problems: list[Problem] = field(default_factory=list)
     location: Location | None = None
     access: tuple[int, int] | None = None
+    isa: InstructionSet = NEWEST
+    entry: tuple[int, int | str] = (-1, 0)
+    words: dict[Instruction, bytes] = field(default_factory=dict)
 
     def place(self, index: int, statement: Statement) -> None:
         offset = len(self.contents[self.section])
         match statement:
+            case Inst():
+                self._place_instruction(index, offset, statement)
             case Section(name):
                 self.section = name
             case Label(name):
@@ -132,13 +148,35 @@ class _Layout:
             case Access(argument):
                 check_number(argument)
                 self.access = (index, argument)
-            case Inst():
-                self._place_instruction(index, offset, statement)
+            case Revision(name):
+                if self.words:
+                    raise EncodingError("the revision stands before the instructions")
+                self.isa = instruction_set(name)
+            case Entry(label):
+                self._place_entry(index, offset, label)
             case _:
                 self._emit(_data(statement, offset))
 
+    def _place_entry(self, index: int, offset: int, label: str | None) -> None:
+        if self.entry[0] >= 0:
+            raise EncodingError("the entry is given twice")
+        if label is None and self.section != "text":
+            raise EncodingError("the entry stands outside .text")
+        self.entry = index, offset if label is None else label
+
+    def resolve_entry(self) -> int:
+        """The offset at which execution begins."""
+        _, place = self.entry
+        if isinstance(place, str):
+            section, place = _find(self.labels, place)
+            if section != "text":
+                raise EncodingError("the entry is not in .text")
+        if place % 2:
+            raise EncodingError(f"the entry would be at odd offset {place:#x}")
+        return place
+
     def _place_instruction(self, index: int, offset: int, statement: Inst) -> None:
-        inst = statement.instruction
+        inst = self.isa.remake(statement.instruction)
         if self.section != "text":
             raise EncodingError(f"{inst.form.mnemonic} stands outside .text")
         if offset % 2:
@@ -148,7 +186,10 @@ class _Layout:
         if self.access is not None and inst.key in STARTS:
             self.accesses.append(AccessRow(offset, self.access[1]))
             self.access = None
-        self._emit(inst.to_bytes())
+        word = self.words.get(inst)
+        if word is None:
+            word = self.words[inst] = inst.to_bytes()
+        self._emit(word)
 
     def _emit(self, data: bytes) -> None:
         content = self.contents[self.section]
@@ -203,20 +244,25 @@ def _iota(iota: Iota) -> bytes:
     return data
 
 
+def _find(labels: dict[str, tuple[SectionName, int]], name: str) -> tuple[SectionName, int]:
+    if name not in labels:
+        raise EncodingError(f"label {name} is not defined")
+    return labels[name]
+
+
 def _resolve(branch: _Branch, labels: dict[str, tuple[SectionName, int]]) -> Instruction:
     """The branch with its distance filled in."""
     inst, target = branch.instruction, branch.target
     name = target_field(inst.form)
     if name is None:
         raise EncodingError(f"{inst.form.mnemonic} has no branch target")
-    if target not in labels:
-        raise EncodingError(f"label {target} is not defined")
-    section, address = labels[target]
+    section, address = _find(labels, target)
     distance = address - branch.offset
     if section != "text" or distance % 2:
         raise EncodingError(f"label {target} is not at an instruction")
     position = inst.form.position[name]
-    low, high = inst.form.fields[position].span
+    distances = inst.form.fields[position]
+    low, high = distances.low, distances.high
     if not 2 * low <= distance <= 2 * high:
         raise EncodingError(
             f"label {target} is {distance:+d} bytes away, {inst.form.mnemonic} reaches {2 * low}..+{2 * high}"

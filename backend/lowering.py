@@ -7,14 +7,14 @@ from collections.abc import Iterator
 from xdsl.dialects.builtin import FileLineColLoc, ModuleOp
 from xdsl.ir import Operation
 
-from ptoc.backend.statements import Access, Align, Inst, Iota, Label, Location, Section, Splat, Statement
+from ptoc.backend.statements import Access, Align, Inst, Iota, Label, Location, Revision, Section, Splat, Statement
 from ptoc.dialects import pto
 from ptoc.dialects.tile import IotaAttr, SplatAttr
 
 
-def statements(module: ModuleOp) -> list[Statement]:
-    """The program of a verified ``pto`` module: its instructions first, then its constant data."""
-    listing: list[Statement] = []
+def statements(module: ModuleOp, isa: str | None = None) -> list[Statement]:
+    """The program of a verified ``pto`` module, for a revision: its instructions first, then its constant data."""
+    listing: list[Statement] = [] if isa is None else [Revision(isa)]
     for op in module.body.block.ops:
         if isinstance(op, pto.ProgramOp):
             listing += [Section("text"), Label(op.sym_name.data), *_code(op)]

@@ -4,8 +4,22 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from ptoc.isa.encoding import Instruction
+from ptoc.isa.forms import Instruction
 from ptoc.isa.image import SectionName
+
+
+@dataclass(frozen=True, slots=True)
+class Revision:
+    """The program is of this revision of the instruction set; without one it is of the newest."""
+
+    name: str
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """Execution begins at this label, or where this stands; without one at the start of the code."""
+
+    label: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,4 +91,4 @@ class Align:
     boundary: int
 
 
-Statement = Section | Label | Inst | Location | Access | Splat | Iota | Bytes | Align
+Statement = Revision | Entry | Section | Label | Inst | Location | Access | Splat | Iota | Bytes | Align

@@ -58,8 +58,9 @@ def compile_kernel(
     specs: Sequence[ArraySpec],
     names: Sequence[str],
     where: SourceLocation | None,
+    isa: str | None = None,
 ) -> Program:
-    """Compile a kernel for arrays of these specifications."""
+    """Compile a kernel for arrays of these specifications and a revision of the ISA (``None``: the newest)."""
     trace, results = trace_kernel(function, name, specs, names, where)
     context, module = make_context(), trace.module
     try:
@@ -79,7 +80,7 @@ def compile_kernel(
             where=where,
             hint="please report this kernel",
         ) from None
-    listing = statements(module)
+    listing = statements(module, isa)
     return Program(
         name,
         tuple(specs),

@@ -20,10 +20,12 @@ class Target:
     isa: str | None = None
 
     def __post_init__(self) -> None:
-        from ptoc.isa import REVISION
+        from ptoc.isa.revisions import RevisionError, instruction_set
 
-        if self.isa not in (None, REVISION):
-            raise ArgumentError(f"no ISA revision is called {self.isa!r}", hint=f"ptoc knows {REVISION}")
+        try:
+            instruction_set(self.isa)
+        except RevisionError as error:
+            raise ArgumentError(str(error)) from None
 
 
 @dataclass
@@ -96,7 +98,7 @@ class Kernel:
         if program is None:
             from ptoc.compiler import compile_kernel
 
-            program = compile_kernel(self.function, self.name, specs, names, self.where)
+            program = compile_kernel(self.function, self.name, specs, names, self.where, self.target.isa)
             self.programs[specs] = program
         return program
 

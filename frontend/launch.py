@@ -120,7 +120,7 @@ def _machine(program: Program, buffers: Sequence[npt.NDArray[np.uint8]]) -> Mach
         machine.memory.map(addresses[-1], data, writable=False, name="constants")
     windows.append(Window(addresses[-1], 1, len(data), 0))
 
-    machine.load(program.encoded.code, entry=program.encoded.entry)
+    machine.load(program.encoded.code, entry=program.encoded.entry, isa=program.encoded.isa)
     machine.lines = program.encoded.lines
     machine.windows.update({row.offset: windows[row.argument] for row in program.encoded.accesses})
     if abi.uses_arena(len(buffers)):

@@ -30,61 +30,59 @@ class Field:
     """The free bits of a form that hold one value.
 
     ``pieces`` are ``(instruction lsb, value lsb, width)``; ``allowed`` is the set of legal values when it is
-    smaller than what the bits can hold.
+    smaller than what the bits can hold. The rest follows from them: ``width`` counts the bits of the value,
+    uncoded low ones included, every value is a multiple of ``step``, and ``low`` and ``high`` are the smallest
+    and the largest value that the bits can hold.
     """
 
     name: str
     pieces: tuple[tuple[int, int, int], ...]
     signed: bool = False
     allowed: frozenset[int] | None = None
+    width: int = field(init=False, repr=False)
+    step: int = field(init=False, repr=False)
+    low: int = field(init=False, repr=False)
+    high: int = field(init=False, repr=False)
 
-    @property
-    def width(self) -> int:
-        """Bits of the value, uncoded low bits included."""
-        return max(at + width for _, at, width in self.pieces)
+    def __post_init__(self) -> None:
+        width = max(at + bits for _, at, bits in self.pieces)
+        step = 1 << min(at for _, at, _ in self.pieces)
+        low, end = (-1 << width - 1, 1 << width - 1) if self.signed else (0, 1 << width)
+        for name, value in (("width", width), ("step", step), ("low", low), ("high", end - step)):
+            object.__setattr__(self, name, value)
 
     @property
     def bits(self) -> int:
         """The instruction bits the field takes, as a mask."""
         return self._spread(-1)
 
-    @property
-    def step(self) -> int:
-        """Every value is a multiple of this power of two."""
-        return 1 << min(at for _, at, _ in self.pieces)
-
-    @property
-    def span(self) -> tuple[int, int]:
-        """The smallest and the largest value the bits can hold."""
-        if self.signed:
-            return -1 << (self.width - 1), (1 << (self.width - 1)) - self.step
-        return 0, (1 << self.width) - self.step
-
     def extract(self, word: int) -> int:
         """The value in an instruction word."""
         value = 0
         for lsb, at, width in self.pieces:
             value |= (word >> lsb & (1 << width) - 1) << at
-        if self.signed and value >> (self.width - 1):
+        if self.signed and value > self.high:
             value -= 1 << self.width
         return value
 
     def accepts(self, value: int) -> bool:
-        low, high = self.span
-        fits = low <= value <= high and value % self.step == 0
-        return fits and (self.allowed is None or value in self.allowed)
+        if self.allowed is not None and value not in self.allowed:
+            return False
+        return self.low <= value <= self.high and value % self.step == 0
 
     def insert(self, value: int) -> int:
         """The instruction bits that hold ``value``; ``EncodingError`` when the field cannot."""
         if not self.accepts(value):
-            if self.allowed is not None:
-                legal = f"one of {_ranges(self.allowed)}"
-            else:
-                low, high = self.span
-                multiple = "" if self.step == 1 else f" in multiples of {self.step}"
-                legal = f"{low}..{high}{multiple} ({self.width} bits)"
-            raise EncodingError(f"{self.name} = {value}, must be {legal}")
+            raise EncodingError(f"{self.name} = {value}, must be {self.legal}")
         return self._spread(value)
+
+    @property
+    def legal(self) -> str:
+        """The legal values in words."""
+        if self.allowed is not None:
+            return f"one of {_ranges(self.allowed)}"
+        multiple = "" if self.step == 1 else f" in multiples of {self.step}"
+        return f"{self.low}..{self.high}{multiple} ({self.width} bits)"
 
     def _spread(self, value: int) -> int:
         word = 0
@@ -105,7 +103,7 @@ class Form:
     """One row of the encoding tables; ``key`` names it uniquely and alone decides equality.
 
     ``length`` is in bytes. A word is of the form when ``word & mask == match`` and every field holds an
-    allowed value. ``syntax`` are the text templates (see ``ptoc.isa.text``). Forms of tier "reserved" decode
+    allowed value. ``syntax`` are the text templates (see ``ptoc.isa.syntax``). Forms of tier "reserved" decode
     but always raise IllegalInstruction.
     """
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 from ptoc.isa import dtypes, operations, registers
 from ptoc.isa.forms import EncodingError
@@ -28,7 +28,8 @@ class Operand:
     ``show`` gives the text of field values, ``None`` when they have none. ``read`` gives the values of a text
     that ``pattern`` matched, ``None`` when it is not of this kind after all; it raises ``EncodingError`` with
     a reason where one is worth telling. ``expects`` describes the kind in messages, ``syntax`` stands for it
-    where a syntax is shown; if it is empty, the names of the fields do.
+    where a syntax is shown; if it is empty, the names of the fields do. A kind whose values have names keeps
+    them in ``names``, and those that are only read in ``aliases``.
     """
 
     expects: str
@@ -36,6 +37,8 @@ class Operand:
     show: Callable[[Values], str | None]
     read: Callable[[str], Values | None]
     syntax: str = ""
+    names: Mapping[str, int] = field(default_factory=dict, repr=False)
+    aliases: Mapping[str, int] = field(default_factory=dict, repr=False)
 
 
 def integer(text: str) -> int:
@@ -47,14 +50,24 @@ def _named(
     expects: str, names: Mapping[str, int], aliases: Mapping[str, int] | None = None, pattern: str = _NAME
 ) -> Operand:
     """A kind with one canonical name per value and further names on input."""
+    aliases = aliases or {}
     texts = {value: name for name, value in names.items()}
-    codes = {name.lower(): value for name, value in (*(aliases or {}).items(), *names.items())}
+    codes = {name.lower(): value for name, value in (*aliases.items(), *names.items())}
 
     def read(text: str) -> Values | None:
         value = codes.get(text.lower())
         return None if value is None else (value,)
 
-    return Operand(expects, pattern, lambda values: texts.get(values[0]), read)
+    return Operand(expects, pattern, lambda v: texts.get(v[0]), read, names=names, aliases=aliases)
+
+
+def renamed(kind: Operand, new: Mapping[str, str]) -> Operand:
+    """The kind with new names for some codes, by their old names, which are then read no more."""
+    unknown = new.keys() - kind.names.keys()
+    if unknown:
+        raise ValueError(f"no code is called {', '.join(sorted(unknown))}; expected is {kind.expects}")
+    names = {new.get(name, name): code for name, code in kind.names.items()}
+    return replace(_named(kind.expects, names, kind.aliases, kind.pattern), syntax=kind.syntax)
 
 
 def _suffix(names: Mapping[str, int]) -> Operand:

@@ -6,10 +6,11 @@ when the step is made; what remains in it are the checks and effects of executio
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
-from ptoc.isa.encoding import FORMS, Instruction
 from ptoc.isa.faults import Fault, FaultKind
+from ptoc.isa.forms import Form, Instruction
 from ptoc.runtime.errors import UnsupportedOperation
 from ptoc.runtime.header import COMMANDS
 from ptoc.runtime.scalar import Step, compile_scalar
@@ -47,9 +48,9 @@ _FAMILY_BITS = 0xF_FFFF
 """The bits that make a word the typed start of an engine's operations, whatever it selects there."""
 
 
-def resembles_start(word: int, length: int) -> bool:
+def resembles_start(forms: Iterable[Form], word: int, length: int) -> bool:
     """Whether an undecodable word is a block start with an illegal field or selector, which counts as a start."""
-    starts = [form for form in FORMS if form.length == length and is_start(form.key)]
+    starts = [form for form in forms if form.length == length and is_start(form.key)]
     typed = [form for form in starts if "DataType" in form.position]
     return any((word ^ form.match) & form.mask == 0 for form in starts) or any(
         (word ^ form.match) & form.mask & _FAMILY_BITS == 0 for form in typed

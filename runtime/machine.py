@@ -7,11 +7,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Literal
 
-from ptoc.isa.encoding import decode, decode_word, instruction_length
 from ptoc.isa.faults import Fault, FaultKind
 from ptoc.isa.image import LineRow, unpack
+from ptoc.isa.instruction_set import instruction_length
 from ptoc.isa.registers import GPR, GPR_COUNT, PE_COUNT
-from ptoc.isa.text import format_instruction
+from ptoc.isa.revisions import instruction_set
 from ptoc.runtime.bundle import Bundle, LocalBinding, SharedBinding
 from ptoc.runtime.core import Core, Counters, Windows
 from ptoc.runtime.decode import compile_step, resembles_start
@@ -81,12 +81,14 @@ class Machine:
 
     # Launching
 
-    def load(self, code: bytes, *, entry: int = 0) -> None:
+    def load(self, code: bytes, *, entry: int = 0, isa: str | None = None) -> None:
         """Install a program and set the machine to its start; tiles, memory and GPRs stay.
 
-        ``entry`` is the offset of the first instruction. The return address and ``ra`` become the halt
-        address.
+        ``entry`` is the offset of the first instruction, ``isa`` the revision of the instruction set that the
+        code is of (without it the newest); ``RevisionError`` when there is none of that name. The return
+        address and ``ra`` become the halt address.
         """
+        self.isa = instruction_set(isa)
         self.code = code
         self.lines: Sequence[LineRow] = ()
         self.halt_address = self.load_address + len(code)
@@ -106,7 +108,7 @@ class Machine:
     def load_image(self, image: bytes) -> None:
         """Install a whole program image, with its source lines; its data is the launcher's to map."""
         unpacked = unpack(image)
-        self.load(unpacked.code, entry=unpacked.entry)
+        self.load(unpacked.code, entry=unpacked.entry, isa=unpacked.isa)
         self.lines = unpacked.lines
 
     @property
@@ -238,10 +240,10 @@ class Machine:
         lines: list[str] = []
         offset = start - self.load_address
         while offset <= pc - self.load_address or not lines:
-            inst = decode(self.code, offset)
+            inst = self.isa.decode(self.code, offset)
             if inst is None:
                 break
-            lines.append(format_instruction(inst))
+            lines.append(self.isa.format(inst))
             offset += inst.length
         return tuple(lines)
 
@@ -253,9 +255,9 @@ class Machine:
         if length is None:
             raise Fault(FaultKind.InstructionPage, f"no instruction at {pc:#x}", pc)
         word = int.from_bytes(self.code[offset : offset + length], "little")
-        inst = decode_word(word, length)
+        inst = self.isa.decode_word(word, length)
         if inst is None:
-            if resembles_start(word, length):
+            if resembles_start(self.isa.forms, word, length):
                 self.started += 1
             raise Fault(FaultKind.IllegalInstruction, f"the word {word:#0{2 * length + 2}x} does not decode")
         step = compile_step(inst, pc)

@@ -19,6 +19,7 @@ def main(arguments: Sequence[str]) -> int:
     from ptoc.backend import disassemble
     from ptoc.errors import InputError
     from ptoc.isa.image import MAGIC, ImageError
+    from ptoc.isa.revisions import RevisionError
 
     data = output.read_bytes(options.image)
     if data.startswith(MAGIC) == options.raw:
@@ -26,7 +27,7 @@ def main(arguments: Sequence[str]) -> int:
         raise InputError(f"{options.image} is {what}", hint=hint)
     try:
         text = disassemble(data, source=options.source)
-    except ImageError as error:
+    except (ImageError, RevisionError) as error:
         raise InputError(f"{options.image}: {error}") from None
     output.write_text(text, options.output)
     return GOOD

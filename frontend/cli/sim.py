@@ -62,6 +62,7 @@ def main(arguments: Sequence[str]) -> int:
 
     from ptoc.errors import InputError
     from ptoc.isa.image import ImageError, unpack
+    from ptoc.isa.revisions import RevisionError
     from ptoc.runtime import Machine, SimulatorError
 
     try:
@@ -74,7 +75,10 @@ def main(arguments: Sequence[str]) -> int:
         _set_registers(machine, image, options.gpr)
     except (ValueError, OverflowError, MemoryError) as error:
         raise InputError(str(error)) from None
-    machine.load(image.code, entry=image.entry)
+    try:
+        machine.load(image.code, entry=image.entry, isa=image.isa)
+    except RevisionError as error:
+        raise InputError(f"{options.image}: {error}") from None
     machine.lines = image.lines
     try:
         outcome = machine.run(options.max_steps)

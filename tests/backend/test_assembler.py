@@ -14,6 +14,7 @@ from ptoc.backend.statements import (
     Access,
     Align,
     Bytes,
+    Entry,
     Inst,
     Iota,
     Label,
@@ -33,7 +34,7 @@ EXAMPLES = json.loads(DATA.read_text())
 def values(f: Field) -> st.SearchStrategy[int]:
     if f.allowed is not None:
         return st.sampled_from(sorted(f.allowed))
-    low, high = f.span
+    low, high = f.low, f.high
     return st.integers(low // f.step, high // f.step).map(lambda v: v * f.step)
 
 
@@ -52,6 +53,7 @@ widths = st.sampled_from([1, 2, 4, 8])
 statement = st.one_of(
     st.builds(Section, st.sampled_from(["text", "data"])),
     st.builds(Label, names),
+    st.builds(Entry, st.none() | names),
     st.builds(Inst, any_instruction.filter(canonical)),
     st.builds(Inst, block_parts.filter(canonical)),
     st.builds(Inst, st.just(make("BSTART.STD.COND")), names),
@@ -160,6 +162,16 @@ def test_what_a_program_becomes() -> None:
     )
 
 
+@pytest.mark.parametrize("entry", ["go", None])
+def test_the_entry_survives_text(entry: str | None) -> None:
+    label = [Label("go")] if entry else []
+    statements = [Inst(make("BSTOP")), *label, Entry(entry), Inst(make("BSTOP"))]
+    image = pack(encode(statements))
+    assert unpack(image).entry == 4
+    assert assemble(disassemble(image)) == image
+    assert assemble(disassemble(image, source=True)) == image
+
+
 def test_listing_shows_addresses_and_source(tmp_path: Path) -> None:
     file = tmp_path / "kernel.py"
     file.write_text("first\n  second(x)\n")
@@ -226,6 +238,12 @@ def test_the_last_binder(text: str, last: list[int]) -> None:
         (".access -1\nBSTART.TLOAD U8", "1:1", "number -1 does not fit in 32 bits"),
         (".byte " + "9" * 5000, "1:7", "expected an integer, found '999"),
         ("B.DIM LB0, " + "9" * 5000, "1:12", "uimm17 = 999"),
+        (".entry x", "1:1", "label x is not defined"),
+        (".entry 1", "1:8", "expected a label, found '1'"),
+        (".entry; .entry", "1:9", "the entry is given twice"),
+        (".data\n.entry", "2:1", "the entry stands outside .text"),
+        (".data\nx:\n.entry x", "3:1", "the entry is not in .text"),
+        (".byte 1\nx: .entry x", "2:4", "the entry would be at odd offset 0x1"),
         (".bss", "1:1", "there is no directive .bss"),
         (".text 1", "1:7", ".text takes nothing, found '1'"),
     ],

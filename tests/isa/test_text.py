@@ -22,7 +22,7 @@ LINES = [
 def values(f: Field) -> st.SearchStrategy[int]:
     if f.allowed is not None:
         return st.sampled_from(sorted(f.allowed))
-    low, high = f.span
+    low, high = f.low, f.high
     return st.integers(low // f.step, high // f.step).map(lambda v: v * f.step)
 
 

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from machine_programs import code, machine
 
-from ptoc.isa.encoding import make
+from ptoc.isa.encoding import FORMS, make
 from ptoc.isa.faults import FaultKind
 from ptoc.isa.registers import GPR
 from ptoc.runtime import Machine
@@ -165,4 +165,4 @@ def test_control_faults(text: str, kind: FaultKind) -> None:
     [(0xF8011181, 4, True), (0x00331181, 4, True), (0x1800, 2, True), (0x1000, 2, True), (0x00002823, 4, False)],
 )
 def test_which_undecodable_words_count_as_starts(word: int, length: int, start: bool) -> None:
-    assert resembles_start(word, length) == start
+    assert resembles_start(FORMS, word, length) == start
