@@ -63,8 +63,8 @@ def _command(
 
 
 def _typed_start(op: TileOperation) -> Form:
-    """A memory or matrix start. TMOV may leave the type open."""
-    data_type = _START_TYPE_OR_NONE if op.name == "TMOV" else _START_TYPE
+    """A memory or matrix start."""
+    data_type = _START_TYPE_OR_NONE if op.schema.open_type else _START_TYPE
     tier: Tier = "needed" if op.name in _NEEDED_OPERATIONS else "later"
     match = _FAMILY_MATCH[op.family] | op.function << 20
     return _command(op.start, 4, match, (data_type,), f"{op.start} {{DataType:dtype}}", tier=tier)

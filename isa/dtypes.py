@@ -137,13 +137,20 @@ def _named(names: str) -> frozenset[DType]:
     return frozenset(BY_NAME[name] for name in names.split())
 
 
-COMPARE_TYPES = _named("FP64 FP32 TF32 HF32 FP16 BF16 E4M3 E5M2 S64 S32 S16 S8 U64 U32 U16 U8")
+FLOAT_TYPES = _named("FP64 FP32 TF32 HF32 FP16 BF16 E4M3 E5M2")
+INTEGER_TYPES = _named("S64 S32 S16 S8 U64 U32 U16 U8")
+ARITHMETIC_TYPES = FLOAT_TYPES | INTEGER_TYPES
+"""Types of the vector operations."""
+
+COMPARE_TYPES = ARITHMETIC_TYPES
 """Source types of TCMP."""
 
 CUBE_TYPES = frozenset(ALL) - _named("FP64 S64 U64 HiF4X2")
 """Types that have a CUBE form."""
 
-SCATTER_TYPES = frozenset(t for t in ALL if not t.packed)
+UNPACKED_TYPES = frozenset(t for t in ALL if not t.packed)
+
+SCATTER_TYPES = UNPACKED_TYPES
 """Data types of MSCATTER_MASK."""
 
 SCATTER_INDEX_TYPES = _named("S32 U32 S64 U64")

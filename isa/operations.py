@@ -1,10 +1,15 @@
-"""The tile operations: names, engines and the selectors that block starts carry."""
+"""The tile operations: names, engines, the selectors that block starts carry, and the shape of their bundles."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Literal
+
+from ptoc.isa.schema import Schema
+from ptoc.isa.schemas_memory import MATRIX, MEMORY
+from ptoc.isa.schemas_tile import TILE
+from ptoc.isa.schemas_vector import VECTOR
 
 if TYPE_CHECKING:
     from ptoc.isa.forms import Instruction
@@ -15,7 +20,7 @@ Engine = Literal["VEC", "SFU", "TLSU", "CUBE"]
 
 @dataclass(frozen=True, slots=True)
 class TileOperation:
-    """One operation: its selector (family, mode, function), the engine that runs it and its block start."""
+    """One operation: its selector (family, mode, function), engine and block start, and its bundle's schema."""
 
     name: str
     family: Family
@@ -23,6 +28,7 @@ class TileOperation:
     function: int
     engine: Engine
     start: str
+    schema: Schema = field(repr=False, compare=False)
 
     def __str__(self) -> str:
         return self.name
@@ -64,16 +70,19 @@ def _start(name: str) -> str:
     return "BSTART." + name.replace("_MX", "MX").replace("_", ".")
 
 
+_SCHEMAS: dict[str, Schema] = VECTOR | TILE | MEMORY | MATRIX
+
+
 def _rows() -> Iterator[TileOperation]:
     for function, name in _numbered(_TLSU):
-        yield TileOperation(name, "TLSU", 0, function, "TLSU", _start(name))
+        yield TileOperation(name, "TLSU", 0, function, "TLSU", _start(name), _SCHEMAS[name])
     for first, names in _CUBE.items():
         for function, name in _numbered(names, first):
-            yield TileOperation(name, "CUBE", 0, function, "CUBE", _start(name))
+            yield TileOperation(name, "CUBE", 0, function, "CUBE", _start(name), _SCHEMAS[name])
     for mode, names in enumerate(_TEPL):
         for function, name in _numbered(names):
             engine: Engine = "SFU" if mode >= 2 or name in _SFU else "VEC"
-            yield TileOperation(name, "TEPL", mode, function, engine, f"BSTART.{engine}")
+            yield TileOperation(name, "TEPL", mode, function, engine, f"BSTART.{engine}", _SCHEMAS[name])
 
 
 ALL: tuple[TileOperation, ...] = tuple(_rows())
