@@ -41,7 +41,7 @@ class InstructionSet:
         self.forms = tuple(forms)
         self.kinds = dict(kinds)
         self.by_key: dict[str, Form] = {form.key: form for form in self.forms}
-        self._syntax = Syntax(self.forms, self.kinds)
+        self.syntax = Syntax(self.forms, self.kinds)
         self._buckets = _buckets(self.forms)
         self.decode_word: Callable[[int, int], Instruction | None] = lru_cache(_CACHED)(self._decode_word)
         """The instruction a word of so many bytes encodes; ``None`` when it decodes to nothing."""
@@ -113,16 +113,16 @@ class InstructionSet:
         A branch target is shown as ``.+8``, or as the label that ``label`` gives for its address when the
         instruction stands at ``pc``.
         """
-        text = self._syntax.print(inst, label, pc)
+        text = self.syntax.print(inst, label, pc)
         return raw_data(inst.to_bytes()) if text is None else text
 
     def text(self, inst: Instruction) -> str | None:
         """The canonical text without labels; ``None`` when no text would give the word back."""
-        return self._syntax.print(inst, None, 0)
+        return self.syntax.print(inst, None, 0)
 
     def parse(self, text: str) -> Parsed:
         """The instruction a text means; ``TextError`` says what was expected where."""
-        return self._syntax.parse(text)
+        return self.syntax.parse(text)
 
 
 def _buckets(forms: Iterable[Form]) -> dict[tuple[int, int], _Bucket]:

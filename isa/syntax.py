@@ -204,6 +204,11 @@ class Syntax:
             form.key: tuple(Template(text, form, self._kinds) for text in form.syntax) for form in self._forms
         }
 
+    def names(self, form: Form, field: str) -> Mapping[str, int]:
+        """The names of a field's values in the text of a form; none where an operand spans several fields."""
+        found = (re.search(rf"\{{{re.escape(field)}:(\w+)\}}", text) for text in form.syntax)
+        return next((self._kinds[match[1]].names for match in found if match), {})
+
     @cached_property
     def _by_mnemonic(self) -> dict[str, tuple[Template, ...]]:
         """The templates under the first word of their text in upper case."""
