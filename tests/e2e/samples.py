@@ -48,6 +48,7 @@ def mixed(rng: np.random.Generator, shape: Sequence[int], dtype: np.dtype[Any]) 
     return np.where(rng.random(shape) < 1 / 3, rare, small)
 
 
+@np.errstate(all="ignore")
 def bits(x: Array) -> Array:
     """The elements as unsigned integers, all NaNs as one pattern."""
     dense = np.ascontiguousarray(x)
