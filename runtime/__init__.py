@@ -5,18 +5,26 @@ and look at tiles, flags, counters and the fault.
 """
 
 from ptoc.runtime.errors import SimulatorDiagnostic, SimulatorError, UnsupportedOperation
-from ptoc.runtime.machine import FaultReport, Machine, Outcome
+from ptoc.runtime.findings import Finding
+from ptoc.runtime.machine import Machine
 from ptoc.runtime.memory import Memory, Rectangle, Region, Window
+from ptoc.runtime.outcome import FaultReport, Outcome
+from ptoc.runtime.sanitizers import Result, Watch
+from ptoc.runtime.trace import Trace
 
 __all__ = [
     "FaultReport",
+    "Finding",
     "Machine",
     "Memory",
     "Outcome",
     "Rectangle",
     "Region",
+    "Result",
     "SimulatorDiagnostic",
     "SimulatorError",
+    "Trace",
     "UnsupportedOperation",
+    "Watch",
     "Window",
 ]

@@ -135,6 +135,7 @@ class Bundle:
     has_control: bool = False
     dimension_reduction: bool = False
     trap: bool = False
+    ordered: bool = False
     has_hint: bool = False
     zero_mask_seen: bool = False
     condition_set: bool = False

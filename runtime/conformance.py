@@ -6,8 +6,9 @@ from typing import Any
 
 import numpy as np
 
-from ptoc.runtime.machine import Machine, Outcome
+from ptoc.runtime.machine import Machine
 from ptoc.runtime.memory import Memory
+from ptoc.runtime.outcome import Outcome
 from ptoc.runtime.tiles import Tile
 
 

@@ -17,7 +17,7 @@ from ptoc.runtime.scalar import Step, compile_scalar
 from ptoc.runtime.starts import compile_start
 
 if TYPE_CHECKING:
-    from ptoc.runtime.machine import Machine
+    from ptoc.runtime.processor import Processor
 
 _STOPS = frozenset({"BSTOP", "C.BSTOP", "L.BSTOP"})
 
@@ -31,12 +31,17 @@ def compile_step(inst: Instruction, pc: int) -> Step:
         return compile_scalar(inst, pc, following)
     if is_start(inst.key):
         return compile_start(inst, pc, following)
-    if inst.key in _STOPS:
+    if is_stop(inst.key):
         return lambda m: m.complete(following)
     maker = COMMANDS.get(inst.key)
     if maker is None:
         raise UnsupportedOperation(f"{inst.key} is not simulated")
     return maker(inst, following)
+
+
+def is_stop(key: str) -> bool:
+    """Whether a form ends a block."""
+    return key in _STOPS
 
 
 def is_start(key: str) -> bool:
@@ -58,7 +63,7 @@ def resembles_start(forms: Iterable[Form], word: int, length: int) -> bool:
 
 
 def _reserved(key: str) -> Step:
-    def step(m: Machine) -> int:
+    def step(m: Processor) -> int:
         raise Fault(FaultKind.IllegalInstruction, f"{key} is reserved")
 
     return step

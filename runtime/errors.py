@@ -2,6 +2,22 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
+from ptoc.isa.faults import Fault
+
+
+@dataclass(frozen=True, slots=True)
+class AccessFault(Fault):
+    """A fault of one element on one PE: ``element`` is its row and column, or its lane."""
+
+    pe: int | None = None
+    element: tuple[int, int] | None = None
+
+
+class UndefinedRead(AccessFault):
+    """TileLegality because a source element has no value."""
+
 
 class SimulatorError(Exception):
     """The program left what this simulator models; nothing of the current bundle has happened."""

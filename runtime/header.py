@@ -24,12 +24,12 @@ from ptoc.runtime.lanes import MASK64, apply
 from ptoc.runtime.scalar import Step
 
 if TYPE_CHECKING:
-    from ptoc.runtime.machine import Machine
+    from ptoc.runtime.processor import Processor
 
 MAX_BINDINGS = 4
 
 
-def header(m: Machine) -> Bundle:
+def header(m: Processor) -> Bundle:
     """The active block in its header phase; anything else is BundleControl."""
     block = m.block
     if block is None or block.body:
@@ -43,12 +43,13 @@ def _once(present: object, name: str) -> None:
 
 
 def _control_attributes(inst: Instruction, following: int) -> Step:
-    def step(m: Machine) -> int:
+    def step(m: Processor) -> int:
         block = header(m)
         _once(block.has_control, "B.CATR")
         block.has_control = True
         block.dimension_reduction = bool(inst["DR"])
         block.trap = bool(inst["trap"])
+        block.ordered = bool(inst["aq"] or inst["rl"])
         return following
 
     return step
@@ -65,7 +66,7 @@ def _data_attributes(inst: Instruction, following: int) -> Step:
         canonicalize=bool(inst["Canonicalize"]),
     )
 
-    def step(m: Machine) -> int:
+    def step(m: Processor) -> int:
         block = header(m)
         _once(block.attributes, "B.DATR")
         block.attributes = record
@@ -93,7 +94,7 @@ def _matrix_attributes(inst: Instruction, following: int) -> Step:
         and (record.row_max or record.group_max) >= record.absolute
     )
 
-    def step(m: Machine) -> int:
+    def step(m: Processor) -> int:
         block = header(m)
         _once(block.matrix, "B.FPATR")
         if block.operation is None or block.operation.family != "CUBE":
@@ -115,7 +116,7 @@ def _dimension(inst: Instruction, following: int) -> Step:
         index, register, immediate = int(inst.key[-1]), inst["RegSrc"], inst["uimm17"]
     constant = immediate & 0xFFFF
 
-    def step(m: Machine) -> int:
+    def step(m: Processor) -> int:
         dims = header(m).dims
         if dims[index] is not None:
             raise Fault(FaultKind.BundleControl, f"LB{index} is set twice")
@@ -134,7 +135,7 @@ def _dimension(inst: Instruction, following: int) -> Step:
 def _registers(inst: Instruction, following: int) -> Step:
     record = Registers((inst["RegSrc0"], inst["RegSrc1"], inst["RegSrc2"]), inst["RegDst"])
 
-    def step(m: Machine) -> int:
+    def step(m: Processor) -> int:
         block = header(m)
         _once(block.registers, "B.IOR")
         block.registers = record
@@ -153,7 +154,7 @@ def _local(inst: Instruction, following: int) -> Step:
     hand = inst["DstTile"] if size else 0
     last = bool(inst["L"])
 
-    def step(m: Machine) -> int:
+    def step(m: Processor) -> int:
         block = header(m)
         bindings = block.locals
         if bindings and bindings[-1].last:
@@ -176,7 +177,7 @@ def _shared(inst: Instruction, following: int) -> Step:
         return _zero_mask(following)
     number, size = inst["SharedTID"], inst["SizeCode"]
 
-    def step(m: Machine) -> int:
+    def step(m: Processor) -> int:
         block = header(m)
         bindings = block.shared
         masks = [binding.mask for binding in block.locals[:1]] + [binding.mask for binding in bindings[:1]]
@@ -197,7 +198,7 @@ def _shared(inst: Instruction, following: int) -> Step:
 def _zero_mask(following: int) -> Step:
     """A binder that selects no PE: no record, but the block remembers that it was there."""
 
-    def step(m: Machine) -> int:
+    def step(m: Processor) -> int:
         if m.block is not None:
             m.block.zero_mask_seen = True
         m.open_group(following, None)
@@ -207,7 +208,7 @@ def _zero_mask(following: int) -> Step:
 
 
 def _hint(inst: Instruction, following: int) -> Step:
-    def step(m: Machine) -> int:
+    def step(m: Processor) -> int:
         block = header(m)
         _once(block.has_hint, "B.HINT")
         block.has_hint = True
@@ -220,7 +221,7 @@ def _subview(inst: Instruction, following: int) -> Step:
     slot, size = inst["SrcSelect"], inst["SubviewSizeCode"]
     register, immediate = inst["RegSrc"], inst["uimm11"]
 
-    def step(m: Machine) -> int:
+    def step(m: Processor) -> int:
         binding = m.group(following - 4)
         if binding is None:
             return m.continue_group(following, slot)
@@ -248,7 +249,7 @@ def _assemble(inst: Instruction, following: int) -> Step:
     init, last = bool(inst["INIT"]), bool(inst["LAST"])
     record = Assembly(init, last, inst["RegSrc"], inst["uimm11"], inst["SizeCode"])
 
-    def step(m: Machine) -> int:
+    def step(m: Processor) -> int:
         binding = m.group(following - 4)
         if binding is None:
             return m.continue_group(following, _DESTINATION_ROLE)

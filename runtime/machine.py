@@ -1,70 +1,45 @@
-"""The simulator: fetch, the step loop, block completion, and what one can set and observe."""
+"""The simulated machine: what one can set, run and observe."""
 
 from __future__ import annotations
 
-from bisect import bisect_right
-from collections.abc import Sequence
-from dataclasses import dataclass, field
-from typing import Literal
+import pickle
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field, replace
+from typing import TypeVar
 
-from ptoc.isa.faults import Fault, FaultKind
 from ptoc.isa.image import LineRow, unpack
-from ptoc.isa.instruction_set import instruction_length
-from ptoc.isa.registers import GPR, GPR_COUNT, PE_COUNT
-from ptoc.isa.revisions import instruction_set
-from ptoc.runtime.bundle import Bundle, LocalBinding, SharedBinding
+from ptoc.isa.registers import GPR_COUNT
+from ptoc.runtime.adversarial import order_dependence
 from ptoc.runtime.core import Core, Counters, Windows
-from ptoc.runtime.decode import compile_step, resembles_start
-from ptoc.runtime.errors import SimulatorError, WaitForShared
-from ptoc.runtime.lanes import MASK64, Lanes, lane, lanes
+from ptoc.runtime.errors import SimulatorError
+from ptoc.runtime.findings import Finding
+from ptoc.runtime.freedom import Freedom
+from ptoc.runtime.lanes import lane
 from ptoc.runtime.memory import Memory
-from ptoc.runtime.operations import execute
-from ptoc.runtime.scalar import Step
+from ptoc.runtime.observer import Observer
+from ptoc.runtime.outcome import Outcome
+from ptoc.runtime.processor import Processor
+from ptoc.runtime.races import AccessLog, races
+from ptoc.runtime.sanitizers import CoreWatch, Watch
 from ptoc.runtime.tiles import LocalTiles, Tile
+from ptoc.runtime.trace import CoreTrace, Trace
+from ptoc.runtime.writers import Writers
 
 DEFAULT_LOAD_ADDRESS = 0x10000
-Status = Literal["halted", "fault", "waiting", "limit"]
-
-
-@dataclass(frozen=True)
-class FaultReport:
-    """A fault as the program's owner wants to see it.
-
-    ``bundle`` is the number of the block start it belongs to (counted from 0 as executed), ``text`` the words
-    of that block, ``source`` the user's line where the image has lines.
-    """
-
-    kind: FaultKind
-    address: int
-    rule: str
-    pc: int
-    bpc: int
-    bundle: int
-    text: tuple[str, ...] = ()
-    source: str | None = None
-
-    def __str__(self) -> str:
-        where = f" [{self.source}]" if self.source else ""
-        at = f"{self.kind} at {self.address:#x} in bundle {self.bundle} (pc {self.pc:#x})"
-        return f"{at}: {self.rule}{where}"
-
-
-@dataclass(frozen=True)
-class Outcome:
-    """Why a run ended, after how many instructions; ``bundle`` is the one that waits or faulted."""
-
-    status: Status
-    fault: FaultReport | None
-    steps: int
-    bundle: int | None = None
 
 
 class Machine:
-    """One core: four PEs in lockstep, global memory, Shared tiles.
+    """One or more cores over one global memory, each with four PEs in lockstep and Shared tiles of its own.
 
     ``memory`` defaults to an empty address space. ``strict_rings`` makes a seventeenth generation of a hand
-    a fault instead of retiring the oldest. ``windows`` limits the memory accesses of a bundle, by code offset
+    a fault instead of retiring the oldest. ``order_seed`` uses the architecture's freedom otherwise than by
+    default (``ptoc.runtime.freedom``). ``windows`` limits the memory accesses of a bundle, by code offset
     of its block start: one ``Window``, or one per PE.
+
+    All cores run the same program; the launcher tells them apart by their registers. They are independent: one
+    runs after the other, or beside the others in worker processes, each to its own end.
+
+    ``trace`` and ``watch`` look on at a run when they are set before it; ``ended`` is how the last run ended.
     """
 
     def __init__(
@@ -73,37 +48,59 @@ class Machine:
         memory: Memory | None = None,
         load_address: int = DEFAULT_LOAD_ADDRESS,
         strict_rings: bool = False,
+        order_seed: int | None = None,
+        cores: int = 1,
     ) -> None:
-        self.core = Core(memory or Memory(), strict_rings=strict_rings)
-        self.regs: list[Lanes | None] = self.core.regs
+        if cores < 1:
+            raise ValueError(f"a machine has at least one core, not {cores}")
+        self.memory = memory or Memory()
+        self.windows: Windows = {}
         self.load_address = load_address
-        self.load(b"")
+        self.order_seed = order_seed
+        self.trace: Trace | None = None
+        self.watch: Watch | None = None
+        self.ended = Outcome("limit", None, 0)
+        self._differences: list[Finding] = []
+        self._strict_rings = strict_rings
+        self.processors = [self._processor(n) for n in range(cores)]
+
+    def _processor(self, number: int) -> Processor:
+        freedom = None if self.order_seed is None else Freedom(self.order_seed, number)
+        core = Core(self.memory, self.windows, number=number, strict_rings=self._strict_rings, freedom=freedom)
+        return Processor(core, self.load_address)
+
+    def copy(self, *, order_seed: int | None = None) -> Machine:
+        """A machine in the same state, with memory of its own, that uses the architecture's freedom by a seed."""
+        memory = Memory()
+        for region in self.memory.regions:
+            memory.map(region.address, region.data.copy(), writable=region.writable, name=region.name)
+        twin = Machine(
+            memory=memory,
+            load_address=self.load_address,
+            strict_rings=self._strict_rings,
+            order_seed=order_seed,
+            cores=len(self.processors),
+        )
+        twin.load(self.processors[0].code)
+        twin.lines = self.lines
+        twin.windows.update(self.windows)
+        for own, other in zip(self.processors, twin.processors):
+            other.isa = own.isa
+            other.restore(pickle.loads(pickle.dumps(own.state())))
+            other.core.observers = ()
+        return twin
 
     # Launching
 
     def load(self, code: bytes, *, entry: int = 0, isa: str | None = None) -> None:
-        """Install a program and set the machine to its start; tiles, memory and GPRs stay.
+        """Install a program and set the cores to its start; tiles, memory and GPRs stay.
 
         ``entry`` is the offset of the first instruction, ``isa`` the revision of the instruction set that the
         code is of (without it the newest); ``RevisionError`` when there is none of that name. The return
         address and ``ra`` become the halt address.
         """
-        self.isa = instruction_set(isa)
-        self.code = code
-        self.lines: Sequence[LineRow] = ()
-        self.halt_address = self.load_address + len(code)
-        self.pc = self.load_address + entry
-        self.block: Bundle | None = None
-        self.started = 0
-        self.return_address = self.halt_address
-        self.regs[GPR["ra"]] = self.halt_address
-        self.group_role = -1
-        self._group: LocalBinding | SharedBinding | None = None
-        self._group_end = -1
-        self._steps: dict[int, Step] = {}
-        self._executed = 0
-        self.core.load_address = self.load_address
-        self.core.plans.clear()
+        for processor in self.processors:
+            processor.load(code, entry=entry, isa=isa)
 
     def load_image(self, image: bytes) -> None:
         """Install a whole program image, with its source lines; its data is the launcher's to map."""
@@ -112,209 +109,173 @@ class Machine:
         self.lines = unpacked.lines
 
     @property
-    def memory(self) -> Memory:
-        return self.core.memory
+    def lines(self) -> Sequence[LineRow]:
+        """The source lines of the program, for reports."""
+        return self.processors[0].lines
 
-    @property
-    def windows(self) -> Windows:
-        return self.core.windows
+    @lines.setter
+    def lines(self, lines: Sequence[LineRow]) -> None:
+        for processor in self.processors:
+            processor.lines = lines
+
+    def set_gpr(self, register: str | int, value: int, pe: int | None = None, *, core: int | None = None) -> None:
+        """Set a GPR, named or by code, on one PE or on all, of one core or of all."""
+        for processor in self.processors if core is None else [self.processors[core]]:
+            processor.set_gpr(register, value, pe)
+
+    # Looking
 
     @property
     def flags(self) -> int:
-        """Accumulated numeric status: NV 1, DZ 2, OF 4, UF 8, NX 16."""
-        return self.core.flags
+        """Accumulated numeric status of all cores: NV 1, DZ 2, OF 4, UF 8, NX 16."""
+        flags = 0
+        for processor in self.processors:
+            flags |= processor.core.flags
+        return flags
 
     @property
     def counters(self) -> Counters:
-        counters = self.core.counters
-        counters.peak_local_bytes = max(tiles.peak for tiles in self.core.local)
-        counters.peak_shared_bytes = self.core.shared.peak
-        return counters
+        """What all cores have done; the peaks are those of the fullest one."""
+        total = Counters()
+        for processor in self.processors:
+            total.add(processor.core.measured())
+        return total
 
     @property
     def gpr(self) -> tuple[GprFile, ...]:
-        """The private register files, ``gpr[pe][code]``."""
-        return tuple(GprFile(self, pe) for pe in range(PE_COUNT))
+        """The private register files of core 0, ``gpr[pe][code]``."""
+        return self.gpr_of(0)
 
-    def set_gpr(self, register: str | int, value: int, pe: int | None = None) -> None:
-        """Set a GPR, named or by code, on one PE or on all."""
-        code = GPR[register] if isinstance(register, str) else register
-        if not 0 <= code < GPR_COUNT:
-            raise ValueError(f"no GPR {register}")
-        if code == 0:
-            return
-        value &= MASK64
-        if pe is None:
-            self.regs[code] = value
-            return
-        current = [lane(self.regs[code] or 0, i) for i in range(PE_COUNT)]
-        current[pe] = value
-        self.regs[code] = lanes(current)
+    def gpr_of(self, core: int) -> tuple[GprFile, ...]:
+        """The private register files of a core."""
+        processor = self.processors[core]
+        return tuple(GprFile(processor, pe) for pe in range(len(processor.core.local)))
 
-    def tiles(self, pe: int) -> LocalTiles:
+    def tiles(self, pe: int, core: int = 0) -> LocalTiles:
         """The Local tiles of one PE; iterate for (hand, distance, tile)."""
-        return self.core.local[pe]
+        return self.processors[core].core.local[pe]
 
-    def shared_tile(self, number: int) -> Tile | None:
+    def shared_tile(self, number: int, core: int = 0) -> Tile | None:
         """The published object S0..S63 of a number, if there is one."""
-        published = self.core.shared.tiles.get(number)
+        published = self.processors[core].core.shared.tiles.get(number)
         return None if published is None else published.tile
+
+    def payload(self, tile: Tile, core: int = 0) -> bytes:
+        """The physical bytes of a tile; what is undefined in it is zero, or anything under an ``order_seed``."""
+        return tile.payload(self.processors[core].core.freedom)
 
     # Running
 
-    def run(self, max_steps: int | None = None) -> Outcome:
-        """Execute until the program halts, faults, waits, or has made ``max_steps`` steps."""
-        limit = -1 if max_steps is None else max_steps
-        steps = self._steps
-        pc = self.pc
-        count = 0
-        try:
-            while count != limit:
-                step = steps.get(pc)
-                if step is None:
-                    if pc == self.halt_address and self.block is None and self._executed + count:
-                        return self._stop("halted", pc, count)
-                    step = self._decode(pc)
-                pc = step(self)
-                count += 1
-            if pc == self.halt_address and self.block is None and self._executed + count:
-                return self._stop("halted", pc, count)
-            return self._stop("limit", pc, count)
-        except Fault as fault:
-            return self._stop("fault", pc, count + 1, fault)
-        except WaitForShared:
-            return self._stop("waiting", pc, count)
-        except SimulatorError as error:
-            self._stop("limit", pc, count)
-            error.add_note(f"at pc {pc:#x}, bundle {self._number()}: {'; '.join(self.bundle_text(pc))}")
-            raise
+    def run(self, max_steps: int | None = None, *, jobs: int = 1, adversarial: int = 0) -> Outcome:
+        """Execute until the program halts, faults, waits, or has made ``max_steps`` steps, on every core.
+
+        The outcome is that of the first core that did not halt. With ``jobs`` the cores run in so many worker
+        processes at once; the bits are the same unless cores meet in memory, which ``findings`` tells. With
+        ``adversarial`` the run is repeated on copies under the seeds 0, 1, ..., and ``findings`` tells what differs.
+        """
+        if adversarial and self.watch is None:
+            self.watch = Watch()
+        before = [self.copy(order_seed=seed) for seed in range(adversarial)]
+        self._observe(jobs)
+        if len(self.processors) == 1:
+            self.ended = self.processors[0].run(max_steps)
+        else:
+            self.ended = self._run_cores(max_steps, jobs)
+        self._differences = list(order_dependence(self, enumerate(before), max_steps))
+        return self.ended
+
+    def _run_cores(self, max_steps: int | None, jobs: int) -> Outcome:
+        """Run every core to its own end, whatever becomes of the others."""
+        from ptoc.runtime import parallel
+
+        results: list[Outcome | SimulatorError] = []
+        if jobs > 1 and parallel.available():
+            results = parallel.run_in_workers(self.processors, self.memory, max_steps, jobs)
+        else:
+            for processor in self.processors:
+                try:
+                    results.append(processor.run(max_steps))
+                except SimulatorError as error:
+                    results.append(error)
+        outcomes: list[Outcome] = []
+        for number, result in enumerate(results):
+            if isinstance(result, SimulatorError):
+                result.add_note(f"on core {number}")
+                raise result
+            outcomes.append(result)
+        return next((outcome for outcome in outcomes if outcome.status != "halted"), outcomes[0])
 
     def step_at(self, pc: int) -> Outcome:
-        """Execute the one instruction at ``pc``, wherever the last one went."""
-        self.pc = pc
-        return self.run(1)
+        """Execute the one instruction at ``pc`` on core 0, wherever the last one went."""
+        return self.processors[0].step_at(pc)
 
-    def complete(self, continuation: int) -> int:
-        """End the active block and return where control goes; the transaction of the whole bundle."""
-        block = self.block
-        if block is None:
-            raise Fault(FaultKind.BundleControl, "there is no block to complete")
-        resume = block.target if block.jumps else continuation
-        if resume & 1:
-            raise Fault(FaultKind.InstructionPC, f"the block continues at odd {resume:#x}", resume)
-        operation = block.operation
-        if block.dimension_reduction and (operation is None or operation.family == "CUBE"):
-            raise Fault(FaultKind.BundleControl, "B.CATR dr does not belong to this block")
-        if operation is not None:
-            execute(self.core, block)
-        self.block = None
-        if block.trap:
-            self.pc = resume
-            raise Fault(FaultKind.BundlePostCommit, "B.CATR trap", resume)
-        return resume
+    # Looking on
 
-    def enter_body(self) -> None:
-        """What every scalar instruction does first."""
-        self.core.counters.scalar_instructions += 1
-        if self.block is not None:
-            self.block.body = True
+    def _observe(self, jobs: int) -> None:
+        """Give every core its observers; those of an earlier run go on."""
+        meeting = len(self.processors) > 1 and (self.watch is not None or jobs > 1)
+        for number, processor in enumerate(self.processors):
+            core = processor.core
+            wanted: list[Observer] = []
+            if self.watch is not None:
+                wanted.append(_kept(core, CoreWatch) or CoreWatch(number))
+            if meeting:
+                wanted.append(_kept(core, AccessLog) or AccessLog())
+            if self.trace is not None:
+                wanted.append(_kept(core, CoreTrace) or CoreTrace(number))
+            core.observers = tuple(wanted)
+        if self.trace is not None:
+            self.trace.attach(self.processors)
 
-    def open_group(self, end: int, binding: LocalBinding | SharedBinding | None) -> None:
-        """Start a range group after a binder; ``None`` stands for a binder that selects no PE."""
-        self._group, self._group_end, self.group_role = binding, end, -1
+    @property
+    def findings(self) -> tuple[Finding, ...]:
+        """What the watch saw, where cores met in memory, and what differed under other seeds."""
+        found: list[Finding] = []
+        for processor in self.processors:
+            watch = _kept(processor.core, CoreWatch)
+            found += [_described(processor, *item) for item in watch.found] if watch else []
+        logs = [log for processor in self.processors if (log := _kept(processor.core, AccessLog))]
+        found += [_described(self.processors[finding.core], block, finding) for block, finding in races(logs)]
+        if self.watch is not None and self.ended.status == "halted":
+            found += self.watch.of_results(self.memory, [writers for _, writers in self.writers()])
+        return (*found, *self._differences)
 
-    def continue_group(self, end: int, role: int) -> int:
-        """Keep the group open behind a modifier; returns the next address."""
-        self._group_end, self.group_role = end, role
-        return end
+    def writers(self) -> Iterator[tuple[Processor, Writers]]:
+        """Who wrote memory, by core, as far as a watch has looked on."""
+        for processor in self.processors:
+            watch = _kept(processor.core, CoreWatch)
+            if watch is not None:
+                yield processor, watch.writers
 
-    def group(self, pc: int) -> LocalBinding | SharedBinding | None:
-        """The binder that a range modifier at ``pc`` changes: the one directly before it."""
-        if self._group_end != pc:
-            raise Fault(FaultKind.BundleControl, "a range modifier follows its binding directly")
-        return self._group
 
-    def bundle_text(self, pc: int) -> tuple[str, ...]:
-        """The active block, or the word at ``pc``, as assembly text."""
-        start = pc if self.block is None else self.block.address
-        lines: list[str] = []
-        offset = start - self.load_address
-        while offset <= pc - self.load_address or not lines:
-            inst = self.isa.decode(self.code, offset)
-            if inst is None:
-                break
-            lines.append(self.isa.format(inst))
-            offset += inst.length
-        return tuple(lines)
+_O = TypeVar("_O", bound=Observer)
 
-    def _decode(self, pc: int) -> Step:
-        offset = pc - self.load_address
-        if pc & 1:
-            raise Fault(FaultKind.InstructionPC, f"odd program counter {pc:#x}", pc)
-        length = self._fetch_length(offset)
-        if length is None:
-            raise Fault(FaultKind.InstructionPage, f"no instruction at {pc:#x}", pc)
-        word = int.from_bytes(self.code[offset : offset + length], "little")
-        inst = self.isa.decode_word(word, length)
-        if inst is None:
-            if resembles_start(self.isa.forms, word, length):
-                self.started += 1
-            raise Fault(FaultKind.IllegalInstruction, f"the word {word:#0{2 * length + 2}x} does not decode")
-        step = compile_step(inst, pc)
-        self._steps[pc] = step
-        return step
 
-    def _fetch_length(self, offset: int) -> int | None:
-        """Bytes of the instruction at a code offset; ``None`` when they are not all in the image."""
-        left = len(self.code) - offset
-        if offset < 0 or left < 2:
-            return None
-        code = self.code
-        first = code[offset] | code[offset + 1] << 8
-        second = code[offset + 2] | code[offset + 3] << 8 if left >= 4 else 0
-        length = instruction_length(first, second)
-        return length if length <= left else None
+def _kept(core: Core, kind: type[_O]) -> _O | None:
+    """The observer of a kind that a core has."""
+    return next((observer for observer in core.observers if isinstance(observer, kind)), None)
 
-    def _number(self) -> int:
-        return max(self.started - 1, 0)
 
-    def _stop(self, status: Status, pc: int, count: int, fault: Fault | None = None) -> Outcome:
-        self._executed += count
-        report = None
-        if fault is not None:
-            address = pc if fault.address is None else fault.address
-            report = FaultReport(
-                fault.kind,
-                address,
-                fault.rule,
-                pc,
-                self.block.address if self.block else 0,
-                self._number(),
-                self.bundle_text(pc),
-                self._source(pc),
-            )
-        if fault is None or fault.kind != FaultKind.BundlePostCommit:
-            self.pc = pc
-        return Outcome(status, report, count, None if status in ("halted", "limit") else self._number())
-
-    def _source(self, pc: int) -> str | None:
-        at = bisect_right(self.lines, pc - self.load_address, key=lambda row: row.offset)
-        row = self.lines[at - 1] if at else None
-        return f"{row.file}:{row.line}" if row is not None and row.line else None
+def _described(processor: Processor, block: int, finding: Finding) -> Finding:
+    """A finding with the text and the source line of its block."""
+    if finding.text:
+        return finding
+    text, source = processor.described(block)
+    return replace(finding, text=text, source=source)
 
 
 @dataclass(frozen=True)
 class GprFile:
     """The registers of one PE as a sequence."""
 
-    _machine: Machine = field(repr=False)
+    _processor: Processor = field(repr=False)
     pe: int
 
     def __getitem__(self, code: int) -> int:
-        return lane(self._machine.regs[code] or 0, self.pe)
+        return lane(self._processor.regs[code] or 0, self.pe)
 
     def __setitem__(self, code: int, value: int) -> None:
-        self._machine.set_gpr(code, value, self.pe)
+        self._processor.set_gpr(code, value, self.pe)
 
     def __len__(self) -> int:
         return GPR_COUNT

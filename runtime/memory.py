@@ -16,7 +16,8 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from ptoc.isa.faults import Fault, FaultKind
+from ptoc.isa.faults import FaultKind
+from ptoc.runtime.errors import AccessFault
 
 ADDRESS_SPACE = 1 << 64
 _HALF = 1 << 63
@@ -58,6 +59,7 @@ class Window:
     rows: int
     row_bytes: int
     stride: int
+    name: str = ""
 
     def holds(self, address: int, nbytes: int) -> bool:
         """Whether the ``nbytes`` from ``address`` lie inside one row."""
@@ -198,18 +200,18 @@ class Memory:
         if good.all():
             return
         first = int(np.argmin(good))
-        self._raise(int(addresses[first]), nbytes, bool(aligned[first]), window)
+        self._raise(int(addresses[first]), nbytes, bool(aligned[first]), window, (0, first))
 
     def _probe_row(self, rect: Rectangle, row: int, write: bool, window: Window | None) -> None:
         address, nbytes = rect.row_address(row), rect.access_bytes
         if address % nbytes:
-            self._raise(address, nbytes, False, window)
+            self._raise(address, nbytes, False, window, (row, 0))
         if self._permits(address, rect.row_bytes, write, window):
             return
         for col in range(0, rect.cols, 2 if rect.bits == 4 else 1):
             element = (address + col * rect.bits // 8) % ADDRESS_SPACE
             if not self._permits(element, nbytes, write, window):
-                self._raise(element, nbytes, True, window)
+                self._raise(element, nbytes, True, window, (row, col))
 
     def _permits(self, address: int, nbytes: int, write: bool, window: Window | None) -> bool:
         region = self.region_of(address, nbytes)
@@ -226,12 +228,18 @@ class Memory:
                 good |= (addresses >= start) & (addresses - start <= room)
         return good
 
-    def _raise(self, address: int, nbytes: int, aligned: bool, window: Window | None) -> None:
+    def _raise(self, address: int, nbytes: int, aligned: bool, window: Window | None, element: tuple[int, int]) -> None:
         if not aligned:
             rule = f"address {address:#x} is not a multiple of the {nbytes}-byte access"
-            raise Fault(FaultKind.DataAlignment, rule, address)
-        where = "the array this bundle may touch" if window is not None else "mapped memory"
-        raise Fault(FaultKind.DataPage, f"{nbytes}-byte access at {address:#x} is outside {where}", address)
+            raise AccessFault(FaultKind.DataAlignment, rule, address, None, element)
+        where = "mapped memory"
+        region = self.region_of(address, nbytes)
+        if window is not None:
+            where = f"{window.name or 'the array'}, which is all this bundle may touch"
+        elif region is not None:
+            where = f"writable memory: {region.name or 'the region'} is read-only"
+        rule = f"{nbytes}-byte access at {address:#x} is outside {where}"
+        raise AccessFault(FaultKind.DataPage, rule, address, None, element)
 
     # Transfers (of rectangles and lists that a probe has accepted)
 
@@ -277,6 +285,23 @@ class Memory:
             if inside.any():
                 offsets = (addresses[inside] - np.uint64(region.address)).astype(np.int64)
                 region.data[offsets[:, None] + np.arange(nbytes)] = raw[inside]
+
+    def scatter_nibbles(self, addresses: NDArray[np.uint64], values: Bits, *, high: bool) -> None:
+        """``scatter`` of one half of bytes; the other halves keep their values."""
+        keep, shift = (0x0F, 4) if high else (0xF0, 0)
+        for region in self._regions:
+            inside = (addresses >= np.uint64(region.address)) & (addresses <= np.uint64(region.end - 1))
+            offsets = (addresses[inside] - np.uint64(region.address)).astype(np.int64)
+            region.data[offsets] = region.data[offsets] & keep | values[inside] << shift
+
+    def gather(self, addresses: NDArray[np.uint64], nbytes: int) -> Bits:
+        """The ``nbytes``-byte words at mapped addresses."""
+        words = np.zeros((len(addresses), nbytes), np.uint8)
+        for region in self._regions:
+            inside = (addresses >= np.uint64(region.address)) & (addresses <= np.uint64(region.end - nbytes))
+            offsets = (addresses[inside] - np.uint64(region.address)).astype(np.int64)
+            words[inside] = region.data[offsets[:, None] + np.arange(nbytes)]
+        return words.view(carrier(8 * nbytes))[:, 0]
 
     def _resolve(self, rect: Rectangle, write: bool, window: Window | None) -> Bits | None:
         """A strided view when one region holds the whole rectangle and every row is aligned and allowed."""

@@ -16,9 +16,9 @@ from ptoc.runtime.errors import SimulatorError
 from ptoc.runtime.lanes import MASK64, Lanes, apply, uniform
 
 if TYPE_CHECKING:
-    from ptoc.runtime.machine import Machine
+    from ptoc.runtime.processor import Processor
 
-Step = Callable[["Machine"], int]
+Step = Callable[["Processor"], int]
 Arithmetic = Callable[..., int]
 
 T_QUEUE, U_QUEUE = 24, 28
@@ -161,7 +161,7 @@ def _compute(sources: tuple[int, ...], function: Arithmetic, destination: int, f
     if not sources:
         constant = function()
 
-        def load(m: Machine) -> int:
+        def load(m: Processor) -> int:
             m.enter_body()
             write(m.regs, constant)
             return following
@@ -170,7 +170,7 @@ def _compute(sources: tuple[int, ...], function: Arithmetic, destination: int, f
     if len(sources) == 1:
         only = sources[0]
 
-        def unary(m: Machine) -> int:
+        def unary(m: Processor) -> int:
             m.enter_body()
             a = m.regs[only]
             write(m.regs, function(a) if type(a) is int else apply(function, (a,)))
@@ -178,7 +178,7 @@ def _compute(sources: tuple[int, ...], function: Arithmetic, destination: int, f
 
         return unary
 
-    def general(m: Machine) -> int:
+    def general(m: Processor) -> int:
         m.enter_body()
         regs = m.regs
         write(regs, apply(function, [regs[source] for source in sources]))
@@ -188,7 +188,7 @@ def _compute(sources: tuple[int, ...], function: Arithmetic, destination: int, f
         return general
     left, right = sources
 
-    def binary(m: Machine) -> int:
+    def binary(m: Processor) -> int:
         m.enter_body()
         regs = m.regs
         a, b = regs[left], regs[right]
@@ -236,7 +236,7 @@ def _condition(inst: Instruction) -> tuple[tuple[int, ...], Arithmetic]:
 
 
 def _set_condition(sources: tuple[int, ...], function: Arithmetic, following: int) -> Step:
-    def step(m: Machine) -> int:
+    def step(m: Processor) -> int:
         m.enter_body()
         block = m.block
         if block is None or block.transfer != "COND" or block.condition_set:
@@ -250,7 +250,7 @@ def _set_condition(sources: tuple[int, ...], function: Arithmetic, following: in
 
 
 def _set_target(source: int, once: bool, following: int) -> Step:
-    def step(m: Machine) -> int:
+    def step(m: Processor) -> int:
         m.enter_body()
         block = m.block
         if block is None or block.kind not in ("STD", "FP") or (once and block.target_set):
@@ -266,14 +266,14 @@ def _jump(inst: Instruction, pc: int) -> Step:
     if inst.key == "J":
         target = pc + 2 * inst["simm22"] & MASK64
 
-        def direct(m: Machine) -> int:
+        def direct(m: Processor) -> int:
             m.enter_body()
             return target
 
         return direct
     source, distance = inst["SrcL"], 2 * inst["simm12"]
 
-    def indirect(m: Machine) -> int:
+    def indirect(m: Processor) -> int:
         m.enter_body()
         base = uniform(apply(_same, [m.regs[source]]), _PES, "jump target")
         address = base + distance & MASK64

@@ -15,6 +15,7 @@ from ptoc.isa.dtypes import DType
 from ptoc.isa.faults import Fault, FaultKind
 from ptoc.isa.layouts import NORM
 from ptoc.isa.registers import CELL_BYTES, SHARED_POOL_BYTES, size_bytes
+from ptoc.runtime.freedom import Freedom
 from ptoc.runtime.memory import Bits, carrier
 from ptoc.runtime.tiles import NUMERIC, Descriptor, Tile
 
@@ -47,7 +48,7 @@ class Fragment:
 class Generation:
     """A parent that B.ASSEMBLE bundles are filling; all fragments agree in mask, columns and type."""
 
-    def __init__(self, capacity: int, mask: int, cols: int, dtype: DType) -> None:
+    def __init__(self, capacity: int, mask: int, cols: int, dtype: DType, freedom: Freedom | None = None) -> None:
         self.capacity = capacity
         self.mask = mask
         self.cols = cols
@@ -55,6 +56,8 @@ class Generation:
         self.fragments: list[Fragment] = []
         elements = capacity * 8 // dtype.bits
         self._values: Bits = np.zeros(elements, carrier(dtype.bits))
+        if freedom is not None:
+            self._values = freedom.undefined(elements, dtype.bits)
         self._defined: NDArray[np.bool_] = np.zeros(elements, bool)
         self._valid_cols = 0
 

@@ -14,7 +14,7 @@ from ptoc.runtime.lanes import MASK64
 from ptoc.runtime.scalar import Step
 
 if TYPE_CHECKING:
-    from ptoc.runtime.machine import Machine
+    from ptoc.runtime.processor import Processor
 
 
 def _transfer(inst: Instruction) -> str:
@@ -52,7 +52,7 @@ def compile_start(inst: Instruction, pc: int, following: int) -> Step:
     target = pc + 2 * distance & MASK64
     return_address = pc + 2 + 2 * inst["uimm5"] if transfer in ("CALL", "ICALL") else None
 
-    def step(m: Machine) -> int:
+    def step(m: Processor) -> int:
         block = m.block
         goal = target
         if transfer != "FALL":
@@ -72,7 +72,7 @@ def compile_start(inst: Instruction, pc: int, following: int) -> Step:
     return step
 
 
-def _goal(m: Machine, block: Bundle | None, transfer: str, target: int) -> int:
+def _goal(m: Processor, block: Bundle | None, transfer: str, target: int) -> int:
     """The candidate target of a new block; odd ones fault before the old block completes."""
     if transfer in ("IND", "ICALL"):
         if block is None or block.kind not in ("STD", "FP"):
@@ -86,7 +86,7 @@ def _goal(m: Machine, block: Bundle | None, transfer: str, target: int) -> int:
 
 
 def _start_fault(kind: FaultKind, rule: str) -> Step:
-    def step(m: Machine) -> int:
+    def step(m: Processor) -> int:
         m.started += 1
         raise Fault(kind, rule)
 

@@ -18,6 +18,7 @@ from ptoc.isa import layouts
 from ptoc.isa.dtypes import U8, DType
 from ptoc.isa.faults import Fault, FaultKind
 from ptoc.isa.registers import GENERATIONS, HANDS, LOCAL_POOL_BYTES
+from ptoc.runtime.freedom import Freedom
 from ptoc.runtime.memory import Bits, carrier, pack
 
 NUMERIC = "numeric"
@@ -67,7 +68,7 @@ class Tile:
 
     ``values`` is valid_rows x valid_cols raw bits (predicates: 0 or 1). ``defined`` marks its defined
     elements, ``None`` meaning all. ``pad`` is the pattern of every element outside the valid
-    ``None`` when they are undefined. ``cache`` belongs to the operations that read the tile (decoded numbers).
+    rectangle, ``None`` when they are undefined. ``cache`` belongs to the operations that read the tile.
     """
 
     __slots__ = ("cache", "defined", "descriptor", "pad", "values")
@@ -86,6 +87,9 @@ class Tile:
         self.defined = defined
         self.cache: dict[object, Any] = {}
 
+    def __reduce__(self) -> tuple[Any, ...]:
+        return _restored, (self.descriptor, self.values, self.pad, self.defined)
+
     def element_numbers(self) -> NDArray[np.int64]:
         """The physical element number of every valid element."""
         d = self.descriptor
@@ -95,17 +99,19 @@ class Tile:
             index = layouts.plain_index(d.layout, d.dtype.bits, d.rows, d.cols)
         return index[: d.valid_rows, : d.valid_cols]
 
-    def elements(self) -> Bits:
-        """All physical elements in storage order, undefined ones zero."""
+    def elements(self, freedom: Freedom | None = None) -> Bits:
+        """All physical elements in storage order; undefined ones are zero, or what ``freedom`` makes of them."""
         d = self.descriptor
         out = np.full(d.rows * d.cols, self.pad or 0, carrier(max(4, d.element_bits)))
         out[self.element_numbers()] = self.values if self.defined is None else self.values * self.defined
-        return out
+        if freedom is None:
+            return out
+        return np.where(self.definedness(), out, freedom.undefined(out.size, d.element_bits))
 
-    def payload(self) -> bytes:
+    def payload(self, freedom: Freedom | None = None) -> bytes:
         """The physical bytes of all rows x cols elements."""
         bits = self.descriptor.element_bits
-        elements = self.elements()
+        elements = self.elements(freedom)
         if bits == 1:
             return np.packbits(elements, bitorder="little").tobytes()
         return pack(elements).tobytes() if bits == 4 else elements.tobytes()
@@ -116,6 +122,11 @@ class Tile:
         out = np.full(d.rows * d.cols, self.pad is not None)
         out[self.element_numbers()] = True if self.defined is None else self.defined
         return out
+
+
+def _restored(descriptor: Descriptor, values: Bits, pad: int | None, defined: NDArray[np.bool_] | None) -> Tile:
+    """A tile that was pickled, without what operations had remembered about it."""
+    return Tile(descriptor, values, pad=pad, defined=defined)
 
 
 class Destination(NamedTuple):

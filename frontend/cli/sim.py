@@ -18,7 +18,7 @@ from ptoc.isa.registers import GPR, PE_COUNT
 
 if TYPE_CHECKING:
     from ptoc.isa.image import Image
-    from ptoc.runtime.machine import Machine, Outcome
+    from ptoc.runtime import Machine, Outcome
 
 _ROW_BYTES = 16
 

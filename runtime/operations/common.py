@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import Any
+
+import numpy as np
 
 from ptoc.isa import dtypes, layouts
 from ptoc.isa.dtypes import NONE_CODE, DType
@@ -13,8 +15,9 @@ from ptoc.isa.faults import Fault, FaultKind
 from ptoc.isa.registers import CELL_BYTES, MAX_COLUMNS, MAX_DIMENSION, size_bytes
 from ptoc.runtime.bundle import PAD_ZERO, Bundle, LocalBinding, LocalView, Registers
 from ptoc.runtime.core import Core
+from ptoc.runtime.errors import AccessFault, UndefinedRead
 from ptoc.runtime.lanes import lane, uniform
-from ptoc.runtime.memory import Rectangle
+from ptoc.runtime.memory import Bits, Rectangle
 from ptoc.runtime.tiles import NUMERIC, Descriptor, Tile, cube_descriptor, norm_rows
 
 LEGALITY = FaultKind.TileLegality
@@ -135,9 +138,19 @@ def cube_view(tile: Tile, view: LocalView, pes: Sequence[int]) -> Tile:
     return Tile(cube_descriptor(d.dtype, d.layout, own.storage_bytes, *values.shape), values)
 
 
-def check_defined(tile: Tile, rows: int, cols: int) -> None:
-    if tile.defined is not None and not tile.defined[:rows, :cols].all():
-        raise Fault(LEGALITY, "a source element is undefined")
+def probe(core: Core, bundle: Bundle, pe: int, rect: Rectangle, *, write: bool = False) -> Bits | None:
+    """Check every element access of one PE, within what its bundle may touch."""
+    try:
+        return core.memory.probe(rect, write=write, window=core.window(bundle, pe))
+    except AccessFault as fault:
+        raise replace(fault, pe=pe) from None
+
+
+def check_defined(tile: Tile, rows: int, cols: int, pe: int) -> None:
+    if tile.defined is None or tile.defined[:rows, :cols].all():
+        return
+    row, col = (int(place) for place in np.argwhere(~tile.defined[:rows, :cols])[0])
+    raise UndefinedRead(LEGALITY, f"source element ({row}, {col}) is undefined on PE{pe}", None, pe, (row, col))
 
 
 def check_encoding(dtype: DType, tile: Tile, rows: int, cols: int) -> None:

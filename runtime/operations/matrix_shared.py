@@ -10,7 +10,7 @@ from ptoc.isa.registers import PE_COUNT
 from ptoc.runtime.bundle import Bundle, SharedBinding
 from ptoc.runtime.core import Core
 from ptoc.runtime.lanes import MASK64, lane
-from ptoc.runtime.operations.common import LEGALITY
+from ptoc.runtime.operations.common import LEGALITY, check_defined
 from ptoc.runtime.operations.matrix_schema import MatrixSchema
 from ptoc.runtime.shared import view_of
 from ptoc.runtime.tiles import Tile
@@ -63,6 +63,6 @@ def _primary(core: Core, binding: SharedBinding, rows: int, cols: int, dtype: DT
         if d.cols != stored[1] or d.valid_rows < stored[0] or d.valid_cols < stored[1]:
             rule = f"S{binding.number} does not hold {stored[0]} rows of exactly {stored[1]} columns"
             raise Fault(LEGALITY, rule)
-        if tile.defined is not None and not tile.defined[: stored[0], : stored[1]].all():
-            raise Fault(LEGALITY, f"an element of S{binding.number} is undefined")
+    for pe, tile in enumerate(views):
+        check_defined(tile, *stored, pe)
     return Primary(views, transposed)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -11,6 +11,7 @@ from ptoc.isa.dtypes import SCATTER_INDEX_TYPES, SCATTER_TYPES, DType
 from ptoc.isa.faults import Fault
 from ptoc.runtime.bundle import Bundle
 from ptoc.runtime.core import Core
+from ptoc.runtime.errors import AccessFault
 from ptoc.runtime.lanes import lane
 from ptoc.runtime.operations.common import (
     LEGALITY,
@@ -20,6 +21,7 @@ from ptoc.runtime.operations.common import (
     reject_zero_dimensions,
     resolve,
 )
+from ptoc.runtime.stores import Store, commit
 from ptoc.runtime.tiles import PREDICATE, Tile
 
 
@@ -43,12 +45,14 @@ class Scatter:
             enabled = mask.values != 0
             addresses = np.uint64(lane(core.regs[self.base], pe)) + _displacements(index)[enabled]
             values = data.values[enabled]
-            window = core.window(bundle, pe)
-            core.memory.probe_elements(addresses, values.dtype.itemsize, write=True, window=window)
-            stores.append((addresses, values))
-        for addresses, values in stores:
-            core.memory.scatter(addresses, values)
-            core.counters.gm_bytes_written += values.nbytes
+            try:
+                window = core.window(bundle, pe)
+                core.memory.probe_elements(addresses, values.dtype.itemsize, write=True, window=window)
+            except AccessFault as fault:
+                raise _of_lane(fault, pe, enabled) from None
+            stores.append(Store(pe, addresses, values))
+        commit(core, bundle, stores)
+        core.counters.gm_bytes_written += sum(store.values.nbytes for store in stores)
 
     def _check(self, data: Tile, index: Tile, mask: Tile) -> None:
         d, i, m = data.descriptor, index.descriptor, mask.descriptor
@@ -58,6 +62,13 @@ class Scatter:
             raise Fault(LEGALITY, f"{d.dtype} data with {i.dtype} index is not scattered")
         if not d.valid_shape == i.valid_shape == m.valid_shape == self.shape or d.cols != self.cols:
             raise Fault(LEGALITY, "the shapes of data, index, mask and bundle differ")
+
+
+def _of_lane(fault: AccessFault, pe: int, enabled: NDArray[np.bool_]) -> AccessFault:
+    """The fault of the n-th enabled lane, with the place of that lane in the tile."""
+    assert fault.element is not None
+    row, col = (int(place) for place in np.argwhere(enabled)[fault.element[1]])
+    return replace(fault, pe=pe, element=(row, col))
 
 
 def prepare(bundle: Bundle) -> Scatter:

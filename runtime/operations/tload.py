@@ -25,6 +25,7 @@ from ptoc.runtime.operations.common import (
     check_transfer_registers,
     cube_tile,
     dimensions,
+    probe,
     reject_zero_dimensions,
     row_major,
 )
@@ -66,9 +67,11 @@ class LocalLoad:
             local[pe].check((self.destination,), ())
             access = (rect, core.window(bundle, pe))
             if access != previous:
-                view = memory.probe(rect, window=access[1])
+                view = probe(core, bundle, pe, rect)
             accesses.append((rect, view))
             previous = access
+        for observer in core.observers:
+            observer.loads(core, bundle, [(pe, rect) for pe, (rect, _) in zip(self.pes, accesses)])
         loaded = None
         for pe, (rect, view) in zip(self.pes, accesses):
             if rect is not loaded:
@@ -197,7 +200,9 @@ def _read(core: Core, bundle: Bundle, pes: tuple[int, ...], transfer: Transfer) 
     """The rectangle of every selected PE, all probed before the first is read."""
     accesses = []
     for pe, rect in zip(pes, transfer.rectangles(core, pes)):
-        accesses.append((rect, core.memory.probe(rect, window=core.window(bundle, pe))))
+        accesses.append((rect, probe(core, bundle, pe, rect)))
+    for observer in core.observers:
+        observer.loads(core, bundle, [(pe, rect) for pe, (rect, _) in zip(pes, accesses)])
     core.counters.gm_bytes_read += len(pes) * transfer.nbytes
     return [core.memory.load(rect, view) for rect, view in accesses]
 
@@ -250,7 +255,8 @@ def _generation(core: Core, binding: SharedBinding, assembly: Assembly, fragment
         state = "already" if found is not None else "not"
         raise Fault(LEGALITY, f"S{binding.number} is {state} being assembled")
     if found is None:
-        return Generation(size_bytes(binding.size_code), binding.mask, fragment.cols, fragment.dtype)
+        capacity = size_bytes(binding.size_code)
+        return Generation(capacity, binding.mask, fragment.cols, fragment.dtype, core.freedom)
     if not found.matches(binding.mask, fragment.cols, fragment.dtype):
         raise Fault(LEGALITY, "the fragments of a parent agree in mask, columns and type")
     return found

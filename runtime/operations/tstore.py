@@ -12,7 +12,6 @@ from ptoc.runtime.bundle import Bundle, LocalBinding, Registers
 from ptoc.runtime.core import Core, Perform
 from ptoc.runtime.errors import WaitForShared
 from ptoc.runtime.lanes import MASK64, lane
-from ptoc.runtime.memory import Bits, Rectangle
 from ptoc.runtime.operations.common import (
     CONTROL,
     LEGALITY,
@@ -25,13 +24,13 @@ from ptoc.runtime.operations.common import (
     check_encoding,
     check_transfer_registers,
     dimensions,
+    probe,
     reject_zero_dimensions,
     resolve,
 )
 from ptoc.runtime.shared import view_of
+from ptoc.runtime.stores import Store, commit
 from ptoc.runtime.tiles import Descriptor, Tile
-
-Write = tuple[Rectangle, Bits, Bits | None]
 
 
 def prepare(bundle: Bundle) -> Perform:
@@ -62,20 +61,19 @@ def _rectangle_of(descriptor: Descriptor, dtype: DType, dims: Dimensions, regist
     return Transfer(valid_rows, valid_cols, dtype.bits, dense_stride(d.cols, dtype), registers)
 
 
-def _write(core: Core, bundle: Bundle, pe: int, tile: Tile, transfer: Transfer) -> Write:
-    """The checked write of one PE."""
+def _checked(core: Core, bundle: Bundle, pe: int, tile: Tile, transfer: Transfer) -> Store:
+    """The store of one PE, all its elements checked and probed."""
     rows, cols = transfer.rows, transfer.cols
-    check_defined(tile, rows, cols)
+    check_defined(tile, rows, cols, pe)
     check_encoding(tile.descriptor.dtype, tile, rows, cols)
     [rect] = transfer.rectangles(core, (pe,))
-    view = core.memory.probe(rect, write=True, window=core.window(bundle, pe))
-    return rect, tile.values[:rows, :cols], view
+    return Store(pe, rect, tile.values[:rows, :cols], probe(core, bundle, pe, rect, write=True))
 
 
-def _commit(core: Core, writes: list[Write]) -> None:
-    for rect, values, view in writes:
-        core.memory.store(rect, values, view)
-        core.counters.gm_bytes_written += rect.rows * rect.cols * rect.bits // 8
+def _perform(core: Core, bundle: Bundle, stores: list[Store], dtype: DType) -> None:
+    commit(core, bundle, stores)
+    for store in stores:
+        core.counters.gm_bytes_written += store.values.size * dtype.bits // 8
 
 
 @dataclass(frozen=True)
@@ -88,12 +86,12 @@ class PlainStore:
     registers: Registers | None
 
     def __call__(self, core: Core, bundle: Bundle) -> None:
-        writes = []
+        stores = []
         for pe in self.pes:
             tile = resolve(core, bundle, pe, bundle.locals[0], 0)
             transfer = _rectangle_of(tile.descriptor, self.dtype, self.dims, self.registers)
-            writes.append(_write(core, bundle, pe, tile, transfer))
-        _commit(core, writes)
+            stores.append(_checked(core, bundle, pe, tile, transfer))
+        _perform(core, bundle, stores, self.dtype)
 
 
 def _prepare_plain(bundle: Bundle) -> PlainStore:
@@ -118,15 +116,15 @@ class CubeStore:
 
     def __call__(self, core: Core, bundle: Bundle) -> None:
         shape = (self.transfer.rows, self.transfer.cols)
-        writes = []
+        stores = []
         for pe in self.pes:
             tile = resolve(core, bundle, pe, bundle.locals[0], 0)
             d = tile.descriptor
             if not d.numeric or d.layout != self.layout or d.dtype != self.dtype or d.valid_shape != shape:
                 rule = f"the source is no {self.layout} tile of {shape[0]} x {shape[1]} {self.dtype}"
                 raise Fault(LEGALITY, rule)
-            writes.append(_write(core, bundle, pe, tile, self.transfer))
-        _commit(core, writes)
+            stores.append(_checked(core, bundle, pe, tile, self.transfer))
+        _perform(core, bundle, stores, self.dtype)
 
 
 def _prepare_cube(bundle: Bundle) -> CubeStore:
@@ -153,14 +151,14 @@ class SharedStore:
         if published is None:
             raise WaitForShared(f"S{binding.number} is not complete")
         tile, view = published.tile, binding.view
-        writes = []
+        stores = []
         for pe in self.pes:
             if view is not None:
                 offset = lane(core.regs[view.register], pe) + view.immediate & MASK64
                 tile = view_of(published.tile, offset, view.size_code)
             transfer = _rectangle_of(tile.descriptor, self.dtype, self.dims, self.registers)
-            writes.append(_write(core, bundle, pe, tile, transfer))
-        _commit(core, writes)
+            stores.append(_checked(core, bundle, pe, tile, transfer))
+        _perform(core, bundle, stores, self.dtype)
 
 
 def _prepare_shared(bundle: Bundle) -> SharedStore:

@@ -47,7 +47,7 @@ def test_control_faults(text: str, kind: FaultKind, address: int) -> None:
 def test_a_start_that_completes_a_taken_block_is_jumped_over() -> None:
     m = machine("BSTART.STD DIRECT, .+8; BSTART.TLOAD U8")
     assert m.run().status == "halted"
-    assert m.block is None and m.started == 1
+    assert m.processors[0].block is None and m.processors[0].started == 1
 
 
 def test_an_undecodable_word() -> None:
