@@ -121,7 +121,10 @@ def _require_matrices(name: str, x: Tracer, y: Tracer) -> None:
             "reshape vectors to one row or one column",
         )
     if x.shape[1] != y.shape[0]:
-        raise _shape_error(f"{name} of {_describe(x, y)}: {x.shape[1]} columns do not meet {y.shape[0]} rows")
+        raise _shape_error(
+            f"{name} of {_describe(x, y)}: {x.shape[1]} columns do not meet {y.shape[0]} rows",
+            "the left matrix is M x K, the right one K x N",
+        )
 
 
 def _product(x: Tracer, y: Tracer, result: np.dtype[Any]) -> Tracer:
@@ -355,7 +358,9 @@ def _broadcast(*operands: Any) -> tuple[int, ...]:
     try:
         shape = np.broadcast_shapes(*shapes)
     except ValueError:
-        raise _shape_error(f"shapes {', '.join(map(str, shapes))} do not broadcast") from None
+        raise _shape_error(
+            f"shapes {', '.join(map(str, shapes))} do not broadcast", "a row may stand for all rows"
+        ) from None
     for each in shapes:
         if each != shape and (each[-1] != shape[-1] or each[:-1] not in ((), (1,))):
             raise unsupported(
@@ -406,7 +411,9 @@ def _mask_key(x: Tracer, key: Any) -> SSAValue:
             hint="index with a mask of the array's shape, or with [:]",
         )
     if key.shape != x.shape:
-        raise _shape_error(f"a mask of shape {key.shape} does not select from shape {x.shape}")
+        raise _shape_error(
+            f"a mask of shape {key.shape} does not select from shape {x.shape}", "a mask has the array's shape"
+        )
     return key.read()
 
 
@@ -448,7 +455,9 @@ def _assign_all(x: Tracer, value: Tracer) -> None:
     if value.dtype != x.dtype:
         raise unsupported(f"assigning {value.dtype} to a {x.dtype} array", hint="convert with astype first")
     if _broadcast(x, value) != x.shape:
-        raise _shape_error(f"shape {value.shape} does not fit into {x.shape}")
+        raise _shape_error(
+            f"shape {value.shape} does not fit into {x.shape}", "assign an array of that shape, or one row of it"
+        )
     x.replace(x.trace.broadcast(value.read(), x.shape))
 
 
@@ -476,7 +485,9 @@ def copyto(dst: Any, src: Any, casting: str = "same_kind", where: Any = True) ->
         _numpy_dtype(lambda d: np.copyto(d, src, casting=casting), dst)  # type: ignore[arg-type]
     operands = [dst, src] + ([where] if isinstance(where, Tracer) else [])
     if _broadcast(*operands) != dst.shape:
-        raise _shape_error(f"np.copyto: {_describe(*operands)} do not fit into {dst.shape}")
+        raise _shape_error(
+            f"np.copyto: {_describe(*operands)} do not fit into {dst.shape}", "only dst decides on the shape"
+        )
     value = _operand(src, dst.shape, dst.dtype, dst)
     if isinstance(where, Tracer) and where.dtype == np.bool_:
         _store_masked(dst, dst.trace.broadcast(where.read(), dst.shape), value)

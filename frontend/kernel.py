@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 import inspect
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, overload
 
@@ -28,6 +28,25 @@ class Target:
             raise ArgumentError(str(error)) from None
 
 
+@dataclass(frozen=True)
+class Call:
+    """One call's arguments in the order of the parameters; the first ``positional`` are passed by position."""
+
+    function: Callable[..., Any]
+    arrays: tuple[Any, ...]
+    names: tuple[str, ...]
+    positional: int
+
+    def specs(self) -> tuple[ArraySpec, ...]:
+        """``ArgumentError`` when an argument is no array that a kernel can take."""
+        return tuple(spec_of(array, name) for array, name in zip(self.arrays, self.names))
+
+    def apply(self, *arrays: Any) -> Any:
+        """The function itself, called as it was with other arguments."""
+        by_name = dict(zip(self.names[self.positional :], arrays[self.positional :]))
+        return self.function(*arrays[: self.positional], **by_name)
+
+
 @dataclass
 class Kernel:
     """A function that runs on the simulated machine when it is called.
@@ -39,7 +58,7 @@ class Kernel:
     function: Callable[..., Any]
     target: Target = field(default_factory=Target)
     options: Mapping[str, Any] = field(default_factory=dict)
-    programs: dict[tuple[ArraySpec, ...], Program] = field(default_factory=dict, repr=False)
+    programs: dict[Hashable, Program] = field(default_factory=dict, repr=False)
 
     def __post_init__(self) -> None:
         functools.update_wrapper(self, self.function)
@@ -48,7 +67,7 @@ class Kernel:
 
     @property
     def name(self) -> str:
-        name: str = self.function.__name__
+        name: str = getattr(self.function, "__name__", "")
         return name if name.isidentifier() else "kernel"
 
     @functools.cached_property
@@ -57,16 +76,18 @@ class Kernel:
         code = getattr(self.function, "__code__", None)
         return None if code is None else SourceLocation(code.co_filename, code.co_firstlineno)
 
-    def arrays(self, args: Sequence[Any], kwargs: Mapping[str, Any]) -> tuple[list[Any], list[str]]:
-        """The arguments of a call in the order of the parameters, and their names."""
+    def bind(self, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Call:
+        """The arguments of a call in the order of the parameters."""
+        signature = inspect.signature(self.function)
         try:
-            bound = inspect.signature(self.function).bind(*args, **kwargs)
+            bound = signature.bind(*args, **kwargs)
         except TypeError as error:
             raise ArgumentError(f"{self.name}: {error}", where=self.where) from None
         bound.apply_defaults()
-        arrays, names = [], []
+        arrays: list[Any] = []
+        names: list[str] = []
         for name, value in bound.arguments.items():
-            kind = inspect.signature(self.function).parameters[name].kind
+            kind = signature.parameters[name].kind
             if kind is inspect.Parameter.VAR_POSITIONAL:
                 arrays += value
                 names += [f"{name}{n}" for n in range(len(value))]
@@ -76,47 +97,48 @@ class Kernel:
             else:
                 arrays.append(value)
                 names.append(name)
-        return arrays, names
+        return Call(self.function, tuple(arrays), tuple(names), len(bound.args))
 
     def compile(self, *specs: ArraySpec, **named: ArraySpec) -> Program:
         """The program for arrays of these specifications, without data.
 
         Raises ``UnsupportedError``, ``ShapeError`` or ``CompileError`` at the kernel's line that cannot be compiled.
         """
-        ordered, names = self.arrays(specs, named)
-        for each, name in zip(ordered, names):
+        call = self.bind(specs, named)
+        for each, name in zip(call.arrays, call.names):
             if not isinstance(each, ArraySpec):
                 raise ArgumentError(f"{name} is a {type(each).__name__}, not a ptoc.spec(shape, dtype)")
             if not each.size:
                 raise ArgumentError(
                     f"{name} has no elements, so there is no program", hint="a call gives numpy's answer without one"
                 )
-        return self._program(tuple(ordered), names)
+        return self._program(call, call.arrays)
 
-    def _program(self, specs: tuple[ArraySpec, ...], names: Sequence[str]) -> Program:
-        program = self.programs.get(specs)
+    def _program(self, call: Call, specs: tuple[ArraySpec, ...]) -> Program:
+        key = (specs, call.names, call.positional)
+        program = self.programs.get(key)
         if program is None:
             from ptoc.compiler import compile_kernel
 
-            program = compile_kernel(self.function, self.name, specs, names, self.where, self.target.isa)
-            self.programs[specs] = program
+            program = compile_kernel(call.apply, self.name, specs, call.names, self.where, self.target.isa)
+            self.programs[key] = program
         return program
 
     def program_for(self, *args: Any, **kwargs: Any) -> Program:
         """The program that a call with these arrays runs."""
-        arrays, names = self.arrays(args, kwargs)
-        return self._program(tuple(spec_of(a, n) for a, n in zip(arrays, names)), names)
+        call = self.bind(args, kwargs)
+        return self._program(call, call.specs())
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        arrays, names = self.arrays(args, kwargs)
-        specs = tuple(spec_of(a, n) for a, n in zip(arrays, names))
+        call = self.bind(args, kwargs)
+        specs = call.specs()
         if any(s.size == 0 for s in specs):
             from ptoc.compiler import trace_kernel
 
             # There is nothing to compute, but what cannot be compiled is refused all the same.
-            trace_kernel(self.function, self.name, specs, names, self.where)
+            trace_kernel(call.apply, self.name, specs, call.names, self.where)
             return self.function(*args, **kwargs)
-        return self._program(specs, names).run(*arrays)
+        return self._program(call, specs).run(*call.arrays)
 
     def __get__(self, instance: object, owner: type | None = None) -> Any:
         if instance is None:

@@ -11,7 +11,7 @@ import numpy.typing as npt
 from ptoc.arrays import ArraySpec, copy_with_strides
 from ptoc.comparing import UNORDERED, Mismatch, canonical_bits, first_mismatch, pattern, ulp_distance
 from ptoc.errors import ArgumentError
-from ptoc.kernel import Kernel, jit
+from ptoc.kernel import Call, Kernel, jit
 
 Array = npt.NDArray[Any]
 
@@ -109,14 +109,15 @@ def validate(kernel: Any, *args: Any, **kwargs: Any) -> Report:
         if not callable(kernel):
             raise ArgumentError(f"validate takes a kernel, not a {type(kernel).__name__}")
         kernel = jit(kernel)
-    arrays, names = kernel.arrays(args, kwargs)
+    call = kernel.bind(args, kwargs)
+    arrays, names = call.arrays, call.names
     plain_arrays = [_copy(a) for a in arrays]
-    with np.errstate(all="ignore"):
-        plain = kernel.function(*plain_arrays)
-    if any(isinstance(a, np.ndarray) and a.size == 0 for a in arrays):
-        kernel(*[_copy(a) for a in arrays])
+    if any(spec.size == 0 for spec in call.specs()):
+        Call(kernel, arrays, names, call.positional).apply(*plain_arrays)
         return Report(kernel.name)
     program = kernel.program_for(*args, **kwargs)
+    with np.errstate(all="ignore"):
+        plain = call.apply(*plain_arrays)
 
     from ptoc.launch import run
     from ptoc.oracle import interpret
