@@ -81,7 +81,7 @@ def accumulate(a: Any, b: Any, c: Any) -> Any:
 # -- the acceptance set ----------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("chunk", range(CHUNKS))
+@pytest.mark.parametrize("chunk", [n if n < 4 else pytest.param(n, marks=pytest.mark.slow) for n in range(CHUNKS)])
 @pytest.mark.parametrize("family", FAMILIES)
 def test_random_shapes(family: str, chunk: int) -> None:
     """Ten chunks of twenty (M, N, K) in 1..300, the same shapes for all families."""
