@@ -30,7 +30,7 @@ from ptoc.isa.syntax import raw_data, target_field
 
 _RUN = re.compile(rb"(.)\1{63,}", re.DOTALL)
 _ROW_BYTES = 16
-_LONGEST = 8
+_WORD, _LONGEST = 4, 8
 _INDENT = "    "
 _ADDRESS_COLUMN = 56
 
@@ -45,48 +45,40 @@ def disassemble(data: bytes, *, origin: int = 0, source: bool = False, isa: str 
     """
     if data.startswith(MAGIC):
         image = unpack(data)
-        listing = _Listing(image, _INDENT)
+        listing = _Listing(image, _INDENT, source=source)
         listing.add(Section("text"))
     else:
         image = Image(data, isa=instruction_set(isa).name)
-        listing = _Listing(image, "")
+        listing = _Listing(image, "", source=source)
     listing.add_code()
     listing.add_data()
-    return listing.text(origin if source else None)
+    return listing.text(origin)
 
 
-class _Word(NamedTuple):
-    """An instruction word, or what does not decode, as text; a branch with its distance in bytes."""
+class _Special(NamedTuple):
+    """An instruction whose text depends on where it stands: it has a role in its block, or it branches."""
 
     text: str
-    role: Role = Role.OTHER
-    instruction: Instruction | None = None
-    distance: int = 0
-
-
-def _read(isa: InstructionSet, data: bytes, indent: str) -> _Word:
-    inst = isa.decode_word(int.from_bytes(data, "little"), len(data))
-    text = None if inst is None else isa.text(inst)
-    if inst is None or text is None:
-        return _Word(indent + raw_data(data))
-    name = target_field(inst.form)
-    if name is None:
-        return _Word(indent + text, role_of(inst))
-    return _Word(indent + text, role_of(inst), inst, 2 * inst[name])
+    role: Role
+    instruction: Instruction
+    distance: int | None
+    """Bytes from here to the target."""
 
 
 class _Listing:
     """The lines of a text under construction, with the offsets of those that emit code."""
 
-    def __init__(self, image: Image, indent: str) -> None:
+    def __init__(self, image: Image, indent: str, *, source: bool) -> None:
         self._image = image
+        self._source = source
         self._isa = instruction_set(image.isa)
         self._indent = indent
         self._lines: list[str] = []
         self._offsets: dict[int, int] = {}
         self._places: dict[int, Location] = {}
         self._roles: list[tuple[int, Role]] = []
-        self._known: dict[int, _Word] = {}
+        self._known: dict[bytes, str] = {}
+        self._special: dict[int, _Special] = {}
         self._labels = _labels(image, "text")
         if self._isa is not NEWEST:
             self.add(Revision(image.isa))
@@ -120,30 +112,46 @@ class _Listing:
         """The code from ``offset`` to ``stop``; bytes if an instruction stands at an odd offset or is cut off."""
         code, known, lines = self._image.code, self._known, self._lines
         while offset < stop:
-            self._offsets[len(lines)] = offset
-            ahead = code[offset : offset + _LONGEST]
-            first, second = int.from_bytes(ahead[:2], "little"), int.from_bytes(ahead[2:4], "little")
-            end = offset + instruction_length(first, second)
-            if offset % 2 or end > stop:
-                end = min(end, stop)
-                lines.append(self._indent + raw_data(code[offset:end]))
+            if self._source:
+                self._offsets[len(lines)] = offset
+            text = known.get(code[offset : offset + _WORD])
+            if text is not None and offset + _WORD <= stop and not offset % 2:
+                lines.append(text)
+                offset += _WORD
+                continue
+            ahead = int.from_bytes(code[offset : offset + _LONGEST], "little")
+            size = instruction_length(ahead & 0xFFFF, ahead >> 16 & 0xFFFF)
+            if offset % 2 or offset + size > stop:
+                lines.append(self._indent + raw_data(code[offset : min(offset + size, stop)]))
             else:
-                # No two words of different length are the same number: the low four bits tell the length.
-                number = int.from_bytes(ahead[: end - offset], "little")
-                word = known.get(number)
-                if word is None:
-                    word = known[number] = _read(self._isa, ahead[: end - offset], self._indent)
-                if word.role:
-                    self._roles.append((len(lines), word.role))
-                lines.append(word.text if word.instruction is None else self._branch(word, offset))
-            offset = end
+                lines.append(self._text(ahead & (1 << 8 * size) - 1, size, offset))
+            offset += size
 
-    def _branch(self, word: _Word, offset: int) -> str:
-        """The text of a branch, going to a label where one stands at its target."""
-        names = self._labels.get(offset + word.distance)
-        if names is None or word.instruction is None:
-            return word.text
-        return self._indent + self._isa.format(word.instruction, label=lambda _: names[0])
+    def _text(self, word: int, size: int, offset: int) -> str:
+        """The line of a word that is not known yet, not of four bytes, or special."""
+        special = self._special.get(word)
+        if special is None:
+            inst = self._isa.decode_word(word, size)
+            text = None if inst is None else self._isa.text(inst)
+            if inst is None or text is None:
+                return self._remembered(self._indent + raw_data(word.to_bytes(size, "little")), word, size)
+            role, target = role_of(inst), target_field(inst.form)
+            if not role and target is None:
+                return self._remembered(self._indent + text, word, size)
+            distance = None if target is None else 2 * inst[target]
+            # No two words of different length are the same number: the low four bits tell the length.
+            special = self._special[word] = _Special(self._indent + text, role, inst, distance)
+        if special.role:
+            self._roles.append((len(self._lines), special.role))
+        names = None if special.distance is None else self._labels.get(offset + special.distance)
+        if names is None:
+            return special.text
+        return self._indent + self._isa.format(special.instruction, label=lambda _: names[0])
+
+    def _remembered(self, text: str, word: int, size: int) -> str:
+        if size == _WORD:
+            self._known[word.to_bytes(size, "little")] = text
+        return text
 
     def add_data(self) -> None:
         """The data with its labels, long runs of one byte as a fill."""
@@ -158,12 +166,12 @@ class _Listing:
             for statement in _chunks(data[start:end]):
                 self.add(statement)
 
-    def text(self, origin: int | None) -> str:
-        """The finished text; with an ``origin`` addresses and source lines are in it as comments."""
+    def text(self, origin: int) -> str:
+        """The finished text; with ``source``, addresses and source lines are in it as comments."""
         lines = self._lines
         for index in unterminated(self._roles):
             lines[index] += OPEN
-        if origin is not None:
+        if self._source:
             lines = list(_commented(lines, self._offsets, self._places, origin))
         return "\n".join([*lines, ""])
 

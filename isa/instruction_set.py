@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
-from functools import lru_cache
+from collections.abc import Iterable, Mapping
+from typing import NamedTuple
 
 from ptoc.isa.forms import EncodingError, Form, Instruction
 from ptoc.isa.operands import Operand, renamed
@@ -13,10 +13,22 @@ _LENGTHS = (2, 4, 2, 4, 2, 4, 2, 4, 2, 4, 2, 4, 2, 4, 6, 8)
 """Bytes by the low four bits of the first halfword."""
 
 _KEY_BITS = 7
-_CACHED = 1 << 16
 
-_Bucket = tuple[tuple[int, dict[int, Form]], ...]
-"""Forms by match, for every mask."""
+
+class _Row(NamedTuple):
+    """A form, prepared for decoding.
+
+    ``plain`` are shift and mask of every field when that is all it takes to extract them, ``limited`` the places
+    of the fields that allow only some values, with these.
+    """
+
+    form: Form
+    plain: tuple[tuple[int, int], ...] | None
+    limited: tuple[tuple[int, frozenset[int]], ...]
+
+
+_Bucket = tuple[tuple[int, dict[int, _Row]], ...]
+"""Rows by match, for every mask."""
 
 
 def instruction_length(first_halfword: int, second_halfword: int = 0) -> int:
@@ -43,8 +55,6 @@ class InstructionSet:
         self.by_key: dict[str, Form] = {form.key: form for form in self.forms}
         self.syntax = Syntax(self.forms, self.kinds)
         self._buckets = _buckets(self.forms)
-        self.decode_word: Callable[[int, int], Instruction | None] = lru_cache(_CACHED)(self._decode_word)
-        """The instruction a word of so many bytes encodes; ``None`` when it decodes to nothing."""
 
     def __repr__(self) -> str:
         return f"<instruction set {self.name}>"
@@ -97,13 +107,21 @@ class InstructionSet:
             return None
         return self.decode_word(int.from_bytes(data[offset : offset + length], "little"), length)
 
-    def _decode_word(self, word: int, length: int) -> Instruction | None:
-        for mask, forms in self._buckets.get((length, word & (1 << _KEY_BITS) - 1), ()):
-            form = forms.get(word & mask)
-            if form is None:
+    def decode_word(self, word: int, length: int) -> Instruction | None:
+        """The instruction a word of ``length`` bytes encodes; ``None`` when it decodes to nothing."""
+        for mask, rows in self._buckets.get((length, word & (1 << _KEY_BITS) - 1), ()):
+            row = rows.get(word & mask)
+            if row is None:
                 continue
-            values = tuple([f.extract(word) for f in form.fields])
-            if all(f.allowed is None or value in f.allowed for f, value in zip(form.fields, values)):
+            form, plain, limited = row
+            if plain is None:
+                values = tuple([f.extract(word) for f in form.fields])
+            else:
+                values = tuple([word >> shift & bits for shift, bits in plain])
+            for place, allowed in limited:
+                if values[place] not in allowed:
+                    break
+            else:
                 return Instruction(form, values)
         return None
 
@@ -125,12 +143,19 @@ class InstructionSet:
         return self.syntax.parse(text)
 
 
+def _row(form: Form) -> _Row:
+    plain = [(f.pieces[0][0], f.high) for f in form.fields if len(f.pieces) == 1 and f.step == 1 and not f.signed]
+    limited = ((place, f.allowed) for place, f in enumerate(form.fields) if f.allowed is not None)
+    return _Row(form, tuple(plain) if len(plain) == len(form.fields) else None, tuple(limited))
+
+
 def _buckets(forms: Iterable[Form]) -> dict[tuple[int, int], _Bucket]:
     """The forms that can match, by length and low bits of the word."""
     low = (1 << _KEY_BITS) - 1
-    found: dict[tuple[int, int], dict[int, dict[int, Form]]] = {}
+    found: dict[tuple[int, int], dict[int, dict[int, _Row]]] = {}
     for form in forms:
+        row = _row(form)
         for key in range(low + 1):
             if not (form.match ^ key) & form.mask & low:
-                found.setdefault((form.length, key), {}).setdefault(form.mask, {})[form.match] = form
+                found.setdefault((form.length, key), {}).setdefault(form.mask, {})[form.match] = row
     return {key: tuple(masks.items()) for key, masks in found.items()}

@@ -89,6 +89,9 @@ class Template:
             for literal, names, kind in zip(split[0::3], split[1::3], split[2::3])
         )
         self._tail = split[-1]
+        # The operands alone, for printing.
+        self._format = "%s".join(literal.replace("%", "%%") for literal in split[0::3])
+        self._shown = tuple((part.operand.show, part.places, part.kind == "target") for part in self._parts)
         mentioned = {place for part in self._parts for place in part.places}
         self._zero = tuple(place for place in range(len(form.fields)) if place not in mentioned)
 
@@ -121,16 +124,16 @@ class Template:
         for place in self._zero:
             if values[place]:
                 return None
-        texts: list[str] = []
-        for part in self._parts:
-            shown = tuple([values[place] for place in part.places])
-            text = part.operand.show(shown)
-            if label is not None and part.kind == "target":
+        texts = []
+        for show, places, target in self._shown:
+            shown = (values[places[0]],) if len(places) == 1 else tuple([values[place] for place in places])
+            text = show(shown)
+            if target and label is not None:
                 text = label(pc + 2 * shown[0]) or text
             if text is None:
                 return None
-            texts += (part.literal, text)
-        return "".join(texts) + self._tail
+            texts.append(text)
+        return self._format % tuple(texts)
 
     def read(self, text: str, start: int) -> Parsed | None:
         """The instruction of a text that ends without white space; ``None`` when it is not of this template."""
