@@ -7,7 +7,7 @@ are committed to the caller's arrays when the program has halted.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -21,7 +21,7 @@ from ptoc.passes.arguments import INOUT, INPUT, OUTPUT
 
 if TYPE_CHECKING:
     from ptoc.program import Program
-    from ptoc.runtime.machine import Machine
+    from ptoc.runtime import Machine, Result
 
 Array = npt.NDArray[Any]
 
@@ -35,13 +35,21 @@ def launch(program: Program, arrays: Sequence[Array]) -> Any:
     return program.results.build(results)
 
 
-def run(program: Program, arrays: Sequence[Array]) -> tuple[Machine, list[Array]]:
-    """Run a program; the machine as it halted, and all launch arrays (the caller's own ones first)."""
-    check_arguments(program.specs, program.kinds, program.names, arrays)
+def run(program: Program, arrays: Sequence[Array], *, watch: bool = False) -> tuple[Machine, list[Array]]:
+    """Run a program; the machine as it halted, and all launch arrays (the caller's own ones first).
+
+    With ``watch`` the machine's findings tell of mistakes, and of results that depend on what the architecture
+    leaves open.
+    """
+    check_arguments(program, arrays)
     buffers = [_buffer(spec, kind, array) for spec, kind, array in _launch_arrays(program, arrays)]
     machine = _machine(program, buffers)
+    if watch:
+        from ptoc.runtime import Watch
+
+        machine.watch = Watch(_results(program))
     if program.encoded.code:
-        _execute(program, machine)
+        _execute(program, machine, adversarial=1 if watch else 0)
     results: list[Array] = list(arrays)
     for spec, kind, buffer in list(zip(program.launch_specs, program.kinds, buffers))[len(arrays) :]:
         results.append(_view(buffer, spec) if kind == OUTPUT else buffer)
@@ -56,18 +64,17 @@ def _launch_arrays(program: Program, arrays: Sequence[Array]) -> list[tuple[Arra
     return list(zip(program.launch_specs, program.kinds, padded))
 
 
-def check_arguments(
-    specs: Sequence[ArraySpec], kinds: Sequence[str], names: Sequence[str], arrays: Sequence[Array]
-) -> None:
+def check_arguments(program: Program, arrays: Sequence[Array]) -> None:
     """``ArgumentError`` when an array that the kernel writes cannot be written, or overlaps another argument."""
-    for n, (array, spec, kind, name) in enumerate(zip(arrays, specs, kinds, names)):
+    for n, (array, kind, name) in enumerate(zip(arrays, program.kinds, program.names)):
         if kind != INOUT:
             continue
+        spec = program.specs[n]
         if not array.flags.writeable:
             raise ArgumentError(f"the kernel assigns to {name}, which is read-only")
         if spec.rows > 1 and spec.row_stride < spec.row_bytes:
             raise ArgumentError(f"the kernel assigns to {name}, whose rows overlap ({spec})", hint="pass a copy of it")
-        for m, (other, other_name) in enumerate(zip(arrays, names)):
+        for m, (other, other_name) in enumerate(zip(arrays, program.names)):
             if m != n and _overlap(array, other):
                 raise ArgumentError(
                     f"the kernel assigns to {name}, which shares memory with {other_name}",
@@ -105,21 +112,21 @@ def _machine(program: Program, buffers: Sequence[npt.NDArray[np.uint8]]) -> Mach
     from ptoc.runtime.memory import Window
 
     machine = Machine()
-    offsets = abi.array_offsets([spec.extent for spec in program.launch_specs] + [0])
-    addresses = [BASE_ADDRESS + offset for offset in offsets]
+    addresses = _addresses(program)
     windows = []
     for address, buffer, spec, kind, n in zip(
         addresses, buffers, program.launch_specs, program.kinds, range(len(buffers))
     ):
-        machine.memory.map(address, buffer, writable=kind != INPUT, name=f"argument {n}")
+        name = _name(program, n)
+        machine.memory.map(address, buffer, writable=kind != INPUT, name=name)
         if spec.dense:
-            windows.append(Window(address, 1, spec.extent, 0))
+            windows.append(Window(address, 1, spec.extent, 0, name))
         else:
-            windows.append(Window(address, spec.rows, spec.row_bytes, spec.row_stride))
+            windows.append(Window(address, spec.rows, spec.row_bytes, spec.row_stride, name))
     data = program.encoded.data
     if data:
         machine.memory.map(addresses[-1], data, writable=False, name="constants")
-    windows.append(Window(addresses[-1], 1, len(data), 0))
+    windows.append(Window(addresses[-1], 1, len(data), 0, "constants"))
 
     machine.load(program.encoded.code, entry=program.encoded.entry, isa=program.encoded.isa)
     machine.lines = program.encoded.lines
@@ -137,9 +144,30 @@ def _machine(program: Program, buffers: Sequence[npt.NDArray[np.uint8]]) -> Mach
     return machine
 
 
-def _execute(program: Program, machine: Machine) -> None:
+def _results(program: Program) -> Iterator[Result]:
+    """The arrays that hold nothing until the program has written them."""
+    from ptoc.runtime import Result, Window
+
+    for n, (address, spec, kind) in enumerate(zip(_addresses(program), program.launch_specs, program.kinds)):
+        if kind == OUTPUT:
+            place = Window(address, spec.rows, spec.row_bytes, spec.row_stride)
+            yield Result(_name(program, n), place, spec.dtype)
+
+
+def _addresses(program: Program) -> list[int]:
+    """Where the arrays of a launch start, and behind them the constants."""
+    offsets = abi.array_offsets([spec.extent for spec in program.launch_specs] + [0])
+    return [BASE_ADDRESS + offset for offset in offsets]
+
+
+def _name(program: Program, n: int) -> str:
+    """What to call an array of a launch: its parameter, or result or scratch array with its number."""
+    return program.names[n] if n < len(program.names) else f"{program.kinds[n]} array {n}"
+
+
+def _execute(program: Program, machine: Machine, adversarial: int) -> None:
     """Run to the halt; a fault becomes a ``ProgramFault`` that names bundle and source line."""
-    outcome = machine.run()
+    outcome = machine.run(adversarial=adversarial)
     if outcome.status == "halted":
         return
     fault = outcome.fault

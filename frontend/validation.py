@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
@@ -12,6 +12,9 @@ from ptoc.arrays import ArraySpec, copy_with_strides
 from ptoc.comparing import UNORDERED, Mismatch, canonical_bits, first_mismatch, pattern, ulp_distance
 from ptoc.errors import ArgumentError
 from ptoc.kernel import Call, Kernel, jit
+
+if TYPE_CHECKING:
+    from ptoc.runtime import Finding
 
 Array = npt.NDArray[Any]
 
@@ -66,16 +69,23 @@ def _pair(mismatch: Mismatch, left: str, right: str) -> str:
 class Report:
     """The outcome of ``validate``, one comparison per result and per argument that was assigned into.
 
-    ``ok``: the simulator equals numpy in PTO's order bit for bit (NaNs canonicalised), and plain numpy is within the
-    accuracy policy of ``docs/numerics.md``.
+    ``ok``: the simulator equals numpy in PTO's order bit for bit (NaNs canonicalised), plain numpy is within the
+    accuracy policy of ``docs/numerics.md``, and no finding of the simulator's ``watch`` is harmful
+    (``docs/simulator.md``).
     """
 
     kernel: str
     comparisons: tuple[Comparison, ...] = field(default_factory=tuple)
+    watch: tuple[Finding, ...] = ()
 
     @property
     def ok(self) -> bool:
-        return all(c.ok for c in self.comparisons)
+        return all(c.ok for c in self.comparisons) and not self.harmful
+
+    @property
+    def harmful(self) -> tuple[Finding, ...]:
+        """What the watch found that no correct program does."""
+        return tuple(finding for finding in self.watch if finding.harmful)
 
     @property
     def max_ulp(self) -> int:
@@ -93,10 +103,12 @@ class Report:
         if self.ok:
             return f"{self.kernel}: bits equal to numpy in PTO order; plain numpy within {self.max_ulp} ulp"
         bad = [c.name for c in self.comparisons if not c.ok]
+        if not bad:
+            return f"{self.kernel}: WRONG, {self.harmful[0].kind}"
         return f"{self.kernel}: WRONG in {', '.join(bad)}"
 
     def __str__(self) -> str:
-        return "\n".join([*(str(c) for c in self.comparisons), self.verdict])
+        return "\n".join([*map(str, self.comparisons), *map(str, self.harmful), self.verdict])
 
 
 def validate(kernel: Any, *args: Any, **kwargs: Any) -> Report:
@@ -124,7 +136,7 @@ def validate(kernel: Any, *args: Any, **kwargs: Any) -> Report:
     from ptoc.passes.arguments import INOUT
 
     simulated_arrays = [_copy(a) for a in arrays]
-    _, simulated = run(program, simulated_arrays)
+    machine, simulated = run(program, simulated_arrays, watch=True)
     expected = interpret(program, arrays)
     results = list(plain) if isinstance(plain, tuple | list) else [] if plain is None else [plain]
     comparisons = []
@@ -135,7 +147,7 @@ def validate(kernel: Any, *args: Any, **kwargs: Any) -> Report:
     for n, name in enumerate(names):
         if program.kinds[n] == INOUT:
             comparisons.append(_compare(name, simulated[n], expected[n], plain_arrays[n]))
-    return Report(kernel.name, tuple(comparisons))
+    return Report(kernel.name, tuple(comparisons), machine.findings)
 
 
 def _copy(array: Any) -> Any:

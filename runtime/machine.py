@@ -70,10 +70,11 @@ class Machine:
         return Processor(core, self.load_address)
 
     def copy(self, *, order_seed: int | None = None) -> Machine:
-        """A machine in the same state, with memory of its own, that uses the architecture's freedom by a seed."""
+        """A machine in the same state, with writable memory of its own and another seed."""
         memory = Memory()
         for region in self.memory.regions:
-            memory.map(region.address, region.data.copy(), writable=region.writable, name=region.name)
+            data = region.data.copy() if region.writable else region.data
+            memory.map(region.address, data, writable=region.writable, name=region.name)
         twin = Machine(
             memory=memory,
             load_address=self.load_address,

@@ -1,7 +1,7 @@
 """``ptoc sim``: run an image on given memory and registers, and show what it did.
 
 The registers x0 to x3 start as a launch sets them (PE, core, number of cores, address of the image's data), the
-others with 0. Numbers are decimal, or hexadecimal after 0x.
+others with 0. Numbers are decimal, or hexadecimal after 0x. Findings that are harmful make the exit code 1.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from ptoc.isa.registers import GPR, PE_COUNT
 
 if TYPE_CHECKING:
     from ptoc.isa.image import Image
-    from ptoc.runtime import Machine, Outcome
+    from ptoc.runtime import Finding, Machine, Outcome
 
 _ROW_BYTES = 16
 
@@ -58,18 +58,32 @@ def main(arguments: Sequence[str]) -> int:
     add("--dump", action="append", default=[], type=_range, metavar="ADDRESS:LENGTH[=FILE]",
         help="print memory after the run, or write it to a file")  # fmt: skip
     add("--max-steps", type=_number, metavar="N", help="stop after N instructions")
+    add("--cores", type=_count, default=1, metavar="N", help="run the program on N cores over the same memory")
+    add("--jobs", type=_count, default=1, metavar="N", help="run the cores in N processes at once")
+    add("--seed", type=_number, metavar="N", help="use what the architecture leaves open as the seed N says")
+    add(
+        "--adversarial",
+        type=_number,
+        default=0,
+        metavar="N",
+        help="repeat with N seeds and report what differs",
+    )
+    add("--watch", action="store_true", help="report contested bytes, dead bundles and accesses that went wrong")
+    add("--trace", metavar="FILE", help="write a trace for Perfetto (https://ui.perfetto.dev)")
     options = parser.parse_args(arguments)
 
     from ptoc.errors import InputError
     from ptoc.isa.image import ImageError, unpack
     from ptoc.isa.revisions import RevisionError
-    from ptoc.runtime import Machine, SimulatorError
+    from ptoc.runtime import Machine, SimulatorError, Trace, Watch
 
     try:
         image = unpack(output.read_bytes(options.image))
     except ImageError as error:
         raise InputError(f"{options.image}: {error}") from None
-    machine = Machine()
+    machine = Machine(cores=options.cores, order_seed=options.seed)
+    machine.watch = Watch() if options.watch else None
+    machine.trace = Trace() if options.trace else None
     try:
         _fill_memory(machine, options.memory, options.map)
         _set_registers(machine, image, options.gpr)
@@ -81,14 +95,18 @@ def main(arguments: Sequence[str]) -> int:
         raise InputError(f"{options.image}: {error}") from None
     machine.lines = image.lines
     try:
-        outcome = machine.run(options.max_steps)
+        outcome = machine.run(options.max_steps, jobs=options.jobs, adversarial=options.adversarial)
     except SimulatorError as error:
         raise InputError("\n".join([str(error), *getattr(error, "__notes__", ())])) from None
-    print("\n".join(_report(outcome)))
+    finally:
+        if machine.trace is not None:
+            machine.trace.write(options.trace)
+    findings = machine.findings
+    print("\n".join([*_report(outcome, options.cores), *_findings(findings)]))
     _print_counters(machine)
     for wanted in options.dump:
         _dump(machine, wanted)
-    return GOOD if outcome.status == "halted" else FINDING
+    return FINDING if outcome.status != "halted" or any(finding.harmful for finding in findings) else GOOD
 
 
 def _fill_memory(machine: Machine, size: int | None, files: Sequence[Mapping]) -> None:
@@ -108,7 +126,9 @@ def _set_registers(machine: Machine, image: Image, given: Sequence[Register]) ->
 
     for pe in range(PE_COUNT):
         machine.set_gpr(abi.PE_REGISTER, pe, pe)
-    machine.set_gpr(abi.CORES_REGISTER, 1)
+    machine.set_gpr(abi.CORES_REGISTER, len(machine.processors))
+    for core in range(len(machine.processors)):
+        machine.set_gpr(abi.CORE_REGISTER, core, core=core)
     if image.data:
         end = max((region.end for region in machine.memory.regions), default=0)
         address = abi.array_offsets([end, len(image.data)])[1]
@@ -118,14 +138,21 @@ def _set_registers(machine: Machine, image: Image, given: Sequence[Register]) ->
         machine.set_gpr(register.name, register.value, register.pe)
 
 
-def _report(outcome: Outcome) -> Iterator[str]:
+def _report(outcome: Outcome, cores: int) -> Iterator[str]:
     fault = outcome.fault
+    core = f"core {outcome.core}: " if cores > 1 and outcome.status != "halted" else ""
     if fault is None:
         ends = {"waiting": "waits for a Shared tile that nothing completes", "limit": "stopped by --max-steps"}
-        yield f"{ends.get(outcome.status, outcome.status)} after {outcome.steps} instructions"
+        yield f"{core}{ends.get(outcome.status, outcome.status)} after {outcome.steps} instructions"
         return
-    yield f"fault: {fault}"
+    yield f"{core}fault: {fault}"
     yield from (f"    {line}" for line in fault.text)
+
+
+def _findings(findings: Sequence[Finding]) -> Iterator[str]:
+    for finding in findings:
+        yield str(finding)
+        yield from (f"    {line}" for line in finding.text)
 
 
 def _print_counters(machine: Machine) -> None:
@@ -158,6 +185,13 @@ def _number(text: str) -> int:
         raise argparse.ArgumentTypeError(f"{text!r} is not a number") from None
     if value < 0:
         raise argparse.ArgumentTypeError(f"{text} is negative")
+    return value
+
+
+def _count(text: str) -> int:
+    value = _number(text)
+    if value == 0:
+        raise argparse.ArgumentTypeError("at least 1 is needed")
     return value
 
 
