@@ -23,7 +23,7 @@ from ptoc.backend.statements import (
 )
 from ptoc.isa.forms import Instruction
 from ptoc.isa.image import MAGIC, Image, SectionName, unpack
-from ptoc.isa.instruction_set import InstructionSet, instruction_length
+from ptoc.isa.instruction_set import instruction_length
 from ptoc.isa.operands import LABEL
 from ptoc.isa.revisions import NEWEST, instruction_set
 from ptoc.isa.syntax import raw_data, target_field

@@ -1,8 +1,8 @@
 """What disassembling and assembling cost, as multiples of what Python cannot do without.
 
 Disassembling is compared with unpacking the words (`struct.iter_unpack`), assembling with splitting the same text into
-tokens (one compiled regular expression), and 4 MiB with 1 MiB. All are measured in turns, in one process; a ratio is the
-median of the ratios of the rounds.
+tokens (one compiled regular expression), and 4 MiB with 1 MiB. All are measured in turns, in one process; a ratio is
+the median of the ratios of the rounds.
 
 The input is to three quarters the code of compiled kernels, one after the other and repeated as often as needed, and to
 one quarter instructions with random legal fields, nearly all of them different. Compiled code alone is faster, for its

@@ -13,7 +13,8 @@ from ptoc.isa.postprocess import Rounding
 LABEL = r"\.?(?:[^\W\d]|\$)[\w.$]*"
 """A label; a leading dot is allowed."""
 
-INTEGER = r"[+-]?(?:0x[0-9a-f]{1,32}|[0-9]{1,40})"
+_UNSIGNED = r"(?:0x[0-9a-f]{1,32}|[0-9]{1,40})"
+INTEGER = rf"[+-]?{_UNSIGNED}"
 """An integer literal; no longer than any field can want."""
 
 _NAME = r"[A-Za-z_]\w*"
@@ -127,8 +128,13 @@ _RETURN_BASE = 2
 """Bytes from the start of a call to where its return offset counts from."""
 
 
+def _read_offset(text: str) -> Values:
+    """The offset after a dot, which may have white space in it; 0 without one."""
+    return _read_halfwords("".join(text[1:].split()) or "0")
+
+
 def _read_return(text: str) -> Values:
-    return _read_halfwords(str(integer(text.lstrip(". \t")) - _RETURN_BASE))
+    return (_read_offset(text)[0] - _RETURN_BASE // 2,)
 
 
 def _read_attributes(text: str) -> Values | None:
@@ -266,15 +272,15 @@ KINDS: dict[str, Operand] = {
     "halfwords": Operand("an even offset in bytes", INTEGER, lambda v: str(2 * v[0]), _read_halfwords),
     "return": Operand(
         "a return offset such as .+6",
-        rf"\.\s*[+]\s*{INTEGER}",
+        rf"\.\s*[+]\s*{_UNSIGNED}",
         lambda v: f".+{_RETURN_BASE + 2 * v[0]}",
         _read_return,
     ),
     # The distance in halfwords from the instruction; text.py adds labels.
     "target": Operand(
         "a label or an offset such as .+8",
-        rf"\.\s*[+-]\s*{INTEGER}|{LABEL}|\.(?!\w)",
+        rf"\.\s*[+-]\s*{_UNSIGNED}|{LABEL}|\.(?!\w)",
         lambda v: f".{2 * v[0]:+d}",
-        lambda text: _read_halfwords(text[1:].replace(" ", "") or "0"),
+        _read_offset,
     ),
 }

@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from strategies import instructions
 
 from ptoc.backend import AssemblyError, assemble, disassemble
 from ptoc.backend.assembler import parse, print_statements
@@ -23,23 +24,12 @@ from ptoc.backend.statements import (
     Splat,
     Statement,
 )
-from ptoc.isa.encoding import FORMS, EncodingError, Field, Form, Instruction, make
+from ptoc.isa.encoding import FORMS, EncodingError, Instruction, make
 from ptoc.isa.image import MAGIC, AccessRow, Image, LineRow, Symbol, pack, unpack
 from ptoc.isa.text import canonical, target_field
 
 DATA = Path(__file__).parents[1] / "isa" / "data" / "encodings_examples.json"
 EXAMPLES = json.loads(DATA.read_text())
-
-
-def values(f: Field) -> st.SearchStrategy[int]:
-    if f.allowed is not None:
-        return st.sampled_from(sorted(f.allowed))
-    low, high = f.low, f.high
-    return st.integers(low // f.step, high // f.step).map(lambda v: v * f.step)
-
-
-def instructions(form: Form) -> st.SearchStrategy[Instruction]:
-    return st.tuples(*map(values, form.fields)).map(lambda drawn: Instruction(form, drawn))
 
 
 any_instruction = st.sampled_from(FORMS).flatmap(instructions)

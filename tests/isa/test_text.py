@@ -4,10 +4,11 @@ import json
 from pathlib import Path
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
+from strategies import instructions
 
-from ptoc.isa.encoding import FORMS, Field, Form, Instruction, decode_word, make
+from ptoc.isa.encoding import FORMS, Form, decode_word, make
 from ptoc.isa.text import Parsed, TextError, canonical, format_instruction, parse_instruction
 
 EXAMPLES = json.loads((Path(__file__).parent / "data" / "encodings_examples.json").read_text())
@@ -19,19 +20,11 @@ LINES = [
 ]
 
 
-def values(f: Field) -> st.SearchStrategy[int]:
-    if f.allowed is not None:
-        return st.sampled_from(sorted(f.allowed))
-    low, high = f.low, f.high
-    return st.integers(low // f.step, high // f.step).map(lambda v: v * f.step)
-
-
-def instructions(form: Form) -> st.SearchStrategy[Instruction]:
-    return st.tuples(*map(values, form.fields)).map(lambda drawn: Instruction(form, drawn))
-
-
-@given(st.sampled_from(FORMS).flatmap(instructions))
-def test_text_gives_the_word_back(inst: Instruction) -> None:
+@pytest.mark.parametrize("form", FORMS, ids=str)
+@settings(max_examples=20)
+@given(st.data())
+def test_text_gives_the_word_back(form: Form, data: st.DataObject) -> None:
+    inst = data.draw(instructions(form))
     text = format_instruction(inst)
     if canonical(inst):
         assert parse_instruction(text) == Parsed(inst)
@@ -87,6 +80,7 @@ def test_canonical_text(text: str) -> None:
         ("B.DIM zero, 64, ->LB0", "B.DIM LB0, 64"),
         ("B.DIM LB1=0x40", "B.DIM LB1, 64"),
         ("B.DIM LB2, a0", "B.DIM LB2, a0, 0"),
+        ("j . -\t0x10", "j .-16"),
         ("B.DIM r2, 5, ->LB1", "B.DIM LB1, a0, 5"),
         ("B.IOT T1,mask=1111,->M<0011>,<last>", "B.IOT T#1, mask=1111, last, ->M<3>"),
         ("B.IOT  T#1 , mask = 1111, <last> , -> M<3>", "B.IOT T#1, mask=1111, last, ->M<3>"),
@@ -130,6 +124,8 @@ def test_aliases(alias: str, text: str) -> None:
         ("add a0, t#5, ->a2", 9, "expected a register or queue entry such as a0 or t#1, found 't#5'"),
         ("c.movi 1, ->ra", 13, "RegDst = 10, must be one of 0..9, 11..31"),
         ("jr a0, 3", 8, "offset 3 is odd"),
+        ("j .+-2", 4, "expected the end of the instruction, found '+'"),
+        ("BSTART.CALL .+2, .+-2, ->ra", 18, "expected a return offset such as .+6, found '.'"),
     ],
 )
 def test_errors(text: str, column: int, message: str) -> None:
