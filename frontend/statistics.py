@@ -16,9 +16,9 @@ from xdsl.ir import Block, Operation, SSAValue
 
 from ptoc.dialects import nd, tile
 from ptoc.dialects.attributes import dtype_of, shape_2d
-from ptoc.dialects.tile import TileOperation, TileType
+from ptoc.dialects.tile import SharedType, TileOperation, TileType
 from ptoc.isa import layouts
-from ptoc.isa.registers import LOCAL_POOL_BYTES, PE_COUNT, SHARED_POOL_BYTES
+from ptoc.isa.registers import LOCAL_POOL_BYTES, PE_COUNT, SHARED_POOL_BYTES, size_bytes
 from ptoc.passes.allocate_rings import peak_bytes
 from ptoc.passes.arguments import OUTPUT, SCRATCH
 from ptoc.passes.rewriting import the_function
@@ -43,7 +43,7 @@ def statistics_of(program: Program) -> Mapping[str, int]:
         "bundles": costs.total["bundles"],
         "code_bytes": len(program.encoded.code),
         "peak_local_bytes": peak_bytes(function),
-        "peak_shared_bytes": 0,
+        "peak_shared_bytes": _shared_bytes(function.body.block),
     }
 
 
@@ -118,19 +118,31 @@ class _Costs:
     def _bundle(self, op: TileOperation) -> Counter[str]:
         pes = op.mask.bit_count()
         cost: Counter[str] = Counter(bundles=1)
-        if isinstance(op, tile.LoadOp):
+        if isinstance(op, tile.LoadSharedOp):
+            rows, cols = cast(SharedType, op.result.type).shape
+            cost["read"] = rows * cols * cast(SharedType, op.result.type).dtype.nbytes
+        elif isinstance(op, tile.LoadOp):
             cost["read"] = pes * self._transfer(op.rows, op.cols, op.result)
         elif isinstance(op, tile.StoreOp):
             cost["written"] = pes * self._transfer(op.rows, op.cols, op.value)
         elif isinstance(op, tile.ScatterOp):
             cost["written"] = pes * self._transfer(op.rows, op.cols, op.data)
         elif isinstance(op, tile.MatmulOp):
-            a, b = (cast(TileType, v.type) for v in (op.a, op.b))
-            m, n, k = (self.values[v] for v in (op.m, op.n, op.k))
-            rows = layouts.cube_geometry(a.layout.data.isa_name, a.dtype.bits, m, k)
-            cols = layouts.cube_geometry(b.layout.data.isa_name, b.dtype.bits, k, n)
-            cost["issued"] = pes * rows.rows * cols.cols * max(rows.cols, cols.rows)
+            cost["issued"] = self._issued(op)
         return cost
+
+    def _issued(self, op: tile.MatmulOp) -> int:
+        """Multiply-adds of whole cells: M to the layout's rows, N to 8, K to the cells of A and B."""
+        m, n, k = (self.values[v] for v in (op.m, op.n, op.k))
+        a, b, d = (cast("TileType | SharedType", v.type) for v in (op.a, op.b, op.result))
+        layout = cast(TileType, d).layout.data.isa_name
+        rows = layouts.M_ROWS[layout]
+        pes = -(-m // rows) if op.cooperative else op.mask.bit_count()
+        depth = max(
+            layouts.cube_geometry(layout, a.dtype.bits, 1, k).cols,
+            layouts.cube_geometry(layouts.CUBE_N8, b.dtype.bits, k, 1).rows,
+        )
+        return pes * rows * -(-n // 8) * 8 * depth
 
     def _transfer(self, rows: SSAValue, cols: SSAValue, value: SSAValue) -> int:
         return self.values[rows] * self.values[cols] * cast(TileType, value.type).dtype.nbytes
@@ -142,6 +154,16 @@ _ARITHMETIC = {
     arith.MuliOp: lambda x, y: x * y,
     arith.MinUIOp: min,
 }
+
+
+def _shared_bytes(block: Block) -> int:
+    """Bytes of the Shared tiles of a function: each name is charged the largest tile it ever holds."""
+    largest: dict[int, int] = {}
+    for op in block.walk():
+        if isinstance(op, tile.LoadSharedOp):
+            name, code = op.shared.value.data, cast(SharedType, op.result.type).size_code
+            largest[name] = max(largest.get(name, 0), size_bytes(code))
+    return sum(largest.values())
 
 
 def _size_slice(block: Block) -> set[SSAValue]:

@@ -7,7 +7,6 @@ no tile is live: sixteen one-cell loads per hand age everything out.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import cast
 
@@ -23,7 +22,7 @@ from ptoc.dialects.tile import Hand, HandAttr, SlotAttr, TileLayout, TileOperati
 from ptoc.isa.registers import GENERATIONS, HANDS, PE_COUNT
 from ptoc.passes.diagnostics import reject
 from ptoc.passes.planning import rings
-from ptoc.passes.planning.rings import Carried, DoesNotFit, Loop, Plan, PoolFull, Step
+from ptoc.passes.planning.rings import Carried, DoesNotFit, Item, Loop, NewQueue, Plan, Pop, PoolFull, Push, Step
 from ptoc.passes.rewriting import Emitter, the_function
 
 MAX_FLUSHES = 64
@@ -80,14 +79,20 @@ class _Translation:
         self.pinned: dict[int, int] = {}
         self.program = self._items(block, top=True)
 
-    def _items(self, block: Block, *, top: bool = False) -> tuple[Step | Loop, ...]:
-        items: list[Step | Loop] = []
+    def _items(self, block: Block, *, top: bool = False) -> tuple[Item, ...]:
+        items: list[Item] = []
         for op in block.ops:
-            item: Step | Loop | None = None
+            item: Item | None = None
             if isinstance(op, TileOperation):
                 item = self._step(op)
             elif isinstance(op, scf.ForOp):
                 item = self._loop(op)
+            elif isinstance(op, tile.QueueOp):
+                item = NewQueue(self._number(op.result))
+            elif isinstance(op, tile.PushOp):
+                item = Push(*(self._number(v) for v in (op.item, op.queue, op.result)))
+            elif isinstance(op, tile.PopOp):
+                item = Pop(*(self._number(v) for v in (op.queue, op.item, op.rest)))
             if item is not None:
                 items.append(item)
                 if top:
@@ -122,16 +127,16 @@ class _Translation:
         carried = tuple(
             Carried(*(self._number(v) for v in group))
             for group in zip(op.iter_args, block.args[1:], terminator.operands, op.results)
-            if tile.is_tile(group[0])
+            if tile.is_tile(group[0]) or isinstance(group[0].type, tile.QueueType)
         )
         return Loop(body, trip_count(op), carried)
 
     def hands(self) -> dict[int, int]:
-        """The hand of every value of an allocated function; carried values have that of what starts them."""
+        """The hand of every value of an allocated function, as its operations name them."""
         hands = dict(self.pinned)
-        for item in _loops(self.program):
-            for c in item.carried:
-                hands[c.argument] = hands[c.result] = hands[c.initial]
+        for step, op in self.steps:
+            for value, slot in zip(step.uses, op.slots or ()):
+                hands[value] = slot.number
         return hands
 
     def op_of(self, reason: DoesNotFit) -> Operation:
@@ -147,14 +152,6 @@ class _Translation:
                 op.properties["slots"] = ArrayAttr(slots)
             if step.defines is not None:
                 op.properties["into"] = HandAttr(Hand(HANDS[plan.hands[step.defines]]))
-
-
-def _loops(program: rings.Program) -> Iterator[Loop]:
-    """All loops, outer ones first."""
-    for item in program:
-        if isinstance(item, Loop):
-            yield item
-            yield from _loops(item.body)
 
 
 def trip_count(op: scf.ForOp) -> int:
@@ -183,10 +180,10 @@ def _flush(function: func.FuncOp, translation: _Translation, full: PoolFull) -> 
     emitter.constants.update(_constants(function))
     zero, one = emitter.index(0), emitter.index(1)
     cell = TileType.get(1, 1, dtype, TileLayout.NORM)
-    for hand in HANDS:
+    for hand in full.hands:
         for _ in range(GENERATIONS):
             load = tile.LoadOp(source, zero, zero, (one, one), PE_COUNT, cell)
-            load.properties["into"] = HandAttr(Hand(hand))
+            load.properties["into"] = HandAttr(Hand(HANDS[hand]))
             emitter.emit(load)
     return True
 

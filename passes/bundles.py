@@ -11,7 +11,7 @@ from typing import cast
 
 from ptoc.dialects import tile
 from ptoc.dialects.attributes import Predicate
-from ptoc.dialects.tile import TileLayout, TileType
+from ptoc.dialects.tile import SharedType, TileLayout, TileType
 from ptoc.isa import dtypes
 from ptoc.isa.encoding import Instruction, make
 from ptoc.isa.layouts import LayoutCode
@@ -76,6 +76,24 @@ def load(op: tile.LoadOp, base: int, stride: int, dims: Sequence[Instruction]) -
     return [start, *attributes, *dims, ior, *_bindings(op, type_), STOP]
 
 
+def load_shared(op: tile.LoadSharedOp, base: int, stride: int) -> list[Instruction]:
+    """TLOAD of a whole Shared tile by its issuer.
+
+    The load is an assembled generation of one fragment, which may replace a tile of another shape.
+    """
+    type_ = cast(SharedType, op.result.type)
+    rows, cols = type_.shape
+    size = type_.size_code
+    return [
+        make("BSTART.TLOAD", DataType=type_.dtype.code),
+        *(dimension(lb, value, None) for lb, value in enumerate((cols, rows, cols))),
+        make("B.IOR", RegSrc0=base, RegSrc1=stride),
+        make("B.IOS", SharedTID=op.shared.value.data, SizeCode=size, PEMode=PE_MODE[op.mask]),
+        make("B.ASSEMBLE", INIT=1, LAST=1, SizeCode=size),
+        STOP,
+    ]
+
+
 def store(op: tile.StoreOp, base: int, stride: int, dims: Sequence[Instruction]) -> list[Instruction]:
     """TSTORE; ``dims`` are LB0 (columns) and LB1 (rows)."""
     type_ = cast(TileType, op.value.type)
@@ -109,9 +127,14 @@ def scatter(op: tile.ScatterOp, base: int, dims: Sequence[Instruction]) -> list[
 
 def matmul(op: tile.MatmulOp, dims: Sequence[Instruction]) -> list[Instruction]:
     """TMATMUL or TMATMUL.ACC; ``dims`` are LB0 to LB2 (M, N, K)."""
-    a, b, d = (cast(TileType, v.type) for v in (op.a, op.b, op.result))
+    a, b, d = (cast("TileType | SharedType", v.type) for v in (op.a, op.b, op.result))
     start = make("BSTART.TMATMUL" if op.acc is None else "BSTART.TMATMUL.ACC", DataType=a.dtype.code)
     attributes = [] if b.dtype == a.dtype else [make("B.DATR", DataType=b.dtype.code)]
     relu = ReluMode.NONE if op.relu is None else ReluMode.RELU
     post = make("B.FPATR", PreQuantMode=op.pre_quant_mode, ReluMode=relu)
-    return [start, *attributes, post, *dims, *_bindings(op, d), STOP]
+    shared = [
+        make("B.IOS", SharedTID=v.owner.shared.value.data, PEMode=PE_MODE[op.mask])
+        for v in (op.a, op.b)
+        if isinstance(v.owner, tile.LoadSharedOp)
+    ]
+    return [start, *attributes, post, *dims, *shared, *_bindings(op, cast(TileType, d)), STOP]

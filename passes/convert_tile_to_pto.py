@@ -378,6 +378,10 @@ class _Lowering:
         with self._address(op.source, op.offset) as base, self._operand(op.stride) as stride:
             self._bundle(bundles.load(op, base, stride, self._dimensions(op.cols, op.rows)), op.source)
 
+    def load_shared(self, op: tile.LoadSharedOp) -> None:
+        with self._address(op.source, op.offset) as base, self._operand(op.stride) as stride:
+            self._bundle(bundles.load_shared(op, base, stride), op.source)
+
     def store(self, op: tile.StoreOp) -> None:
         with self._address(op.dest, op.offset) as base, self._operand(op.stride) as stride:
             self._bundle(bundles.store(op, base, stride, self._dimensions(op.cols, op.rows)), op.dest)
@@ -429,6 +433,10 @@ _LOWERINGS: dict[type[Operation], Callable[[_Lowering, Operation], None]] = {
     func.ReturnOp: _Lowering.nothing,
     tile.PeIdOp: _Lowering.pe_id,
     tile.LoadOp: _Lowering.load,
+    tile.LoadSharedOp: _Lowering.load_shared,
+    tile.QueueOp: _Lowering.nothing,
+    tile.PushOp: _Lowering.nothing,
+    tile.PopOp: _Lowering.nothing,
     tile.StoreOp: _Lowering.store,
     tile.CompareOp: _Lowering.compare,
     tile.ScatterOp: _Lowering.scatter,

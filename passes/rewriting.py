@@ -132,15 +132,17 @@ class Emitter:
         carried: Sequence[SSAValue] = (),
         *,
         name: str,
+        keep: bool = False,
     ) -> Sequence[SSAValue]:
         """``body(emitter, induction value, carried values)`` for every value of ``range(start, stop, step)``.
 
-        No iteration: the carried values as they are. One: the body without a loop around it.
+        No iteration: the carried values as they are. One: the body without a loop around it, unless ``keep`` asks for
+        code that does not depend on the problem's size.
         """
         trips = len(range(start, stop, step))
         if trips == 0:
             return carried
-        if trips == 1:
+        if trips == 1 and not keep:
             return body(self, start, carried)
         block = Block(arg_types=[IndexType(), *(v.type for v in carried)])
         block.args[0].name_hint = name

@@ -11,7 +11,7 @@ from xdsl.rewriter import InsertPoint, Rewriter
 
 from ptoc.dialects import nd, tile
 from ptoc.dialects.attributes import dtype_of, element_type, row_stride_bytes
-from ptoc.dialects.tile import IotaAttr, SplatAttr, TileType
+from ptoc.dialects.tile import IotaAttr, SharedType, SplatAttr, TileType
 from ptoc.isa.dtypes import DType
 from ptoc.passes.rewriting import Emitter, Index
 
@@ -44,6 +44,11 @@ class Array:
         offset = self.offset(e, row, col)
         extent = (e.index(size[0]), e.index(size[1]))
         return e.emit(tile.LoadOp(self.memref, offset, e.index(self.stride), extent, pes, type_)).result
+
+    def load_shared(self, e: Emitter, row: Index, col: Index, type_: SharedType, name: int) -> SSAValue:
+        """Load a block at (row, col) into Shared tile ``name``, all of the type's rows and columns."""
+        offset = self.offset(e, row, col)
+        return e.emit(tile.LoadSharedOp(self.memref, offset, e.index(self.stride), name, type_)).result
 
     def store(self, e: Emitter, value: SSAValue, row: Index, col: Index, size: tuple[Index, Index], pes: int) -> None:
         """Store a tile's valid block of ``size`` rows and columns at (row, col)."""

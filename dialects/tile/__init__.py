@@ -64,7 +64,10 @@ from ptoc.isa.registers import (
     MAX_COLUMNS,
     MAX_DIMENSION,
     MAX_LOCAL_SIZE_CODE,
+    MAX_SHARED_SIZE_CODE,
+    PE_COUNT,
     PE_MODE,
+    SHARED_COUNT,
     prefix_mask,
     size_bytes,
     size_code,
@@ -253,6 +256,61 @@ class PredicateType(ParametrizedAttribute, TypeAttribute):
 
 
 @irdl_attr_definition
+class SharedType(ParametrizedAttribute, TypeAttribute):
+    """A Shared tile: a row-major operand of a cooperative matmul, all of whose elements are valid."""
+
+    name = "tile.shared"
+    rows: IntAttr
+    cols: IntAttr
+    element: Attribute
+
+    @classmethod
+    def get(cls, rows: int, cols: int, dtype: DType) -> SharedType:
+        return cls(IntAttr(rows), IntAttr(cols), element_type(dtype))
+
+    @property
+    def dtype(self) -> DType:
+        return dtype_of(self.element)
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        return self.rows.data, self.cols.data
+
+    @property
+    def size_code(self) -> int:
+        """SizeCode of the smallest object that holds the tile; a core is charged it once."""
+        return size_code(layouts.element_bytes(self.rows.data * self.cols.data, self.dtype.bits))
+
+    @classmethod
+    def parse_parameters(cls, parser: AttrParser) -> Sequence[Attribute]:
+        with parser.in_angle_brackets():
+            shape, element = parser.parse_ranked_shape()
+        if len(shape) != 2:
+            parser.raise_error("a Shared tile has two dimensions")
+        return (IntAttr(shape[0]), IntAttr(shape[1]), element)
+
+    def print_parameters(self, printer: Printer) -> None:
+        with printer.in_angle_brackets():
+            printer.print_string(f"{self.rows.data}x{self.cols.data}x")
+            printer.print_attribute(self.element)
+
+    def verify(self) -> None:
+        rows, cols = self.shape
+        if not (1 <= rows <= MAX_DIMENSION and 1 <= cols <= MAX_COLUMNS) or cols & (cols - 1):
+            raise VerifyException(f"Shared tile of {rows}x{cols}: columns are a power of two")
+        if self.size_code > MAX_SHARED_SIZE_CODE:
+            raise VerifyException(f"Shared tile of {rows}x{cols} {self.dtype} exceeds the Shared pool")
+
+
+@irdl_attr_definition
+class QueueType(ParametrizedAttribute, TypeAttribute):
+    """Tiles of one type that leave in the order in which they came: the accumulators of a rotating block."""
+
+    name = "tile.queue"
+    item: TileType
+
+
+@irdl_attr_definition
 class SplatAttr(ParametrizedAttribute):
     """Constant data: ``count`` elements of ``width`` bytes, all with the same bits."""
 
@@ -342,8 +400,8 @@ class TileOperation(IRDLOperation):
         return tuple(v for v in self.operands if isinstance(v.type, TileType | PredicateType))
 
     def tile_result(self) -> SSAValue | None:
-        """The tile this operation publishes, if any."""
-        return self.results[0] if self.results else None
+        """The Local tile this operation publishes, if any."""
+        return next((r for r in self.results if isinstance(r.type, TileType | PredicateType)), None)
 
     def verify_(self) -> None:
         if self.mask not in PE_MODE or not self.mask:
@@ -395,6 +453,39 @@ class LoadOp(TileOperation):
         source = dtype_of(cast(MemRefType, self.source.type).element_type)
         if source.bits != cast(TileType, self.result.type).dtype.bits:
             raise VerifyException("array and tile have elements of one width")
+
+
+@irdl_op_definition
+class LoadSharedOp(TileOperation):
+    """TLOAD to Shared tile ``shared``, issued by one PE for the whole core; replaces what had the name."""
+
+    name = "tile.load_shared"
+    source = operand_def(MemRefType)
+    offset = operand_def(IndexType)
+    stride = operand_def(IndexType)
+    shared = prop_def(IntegerAttr.constr(i64))
+    result = result_def(SharedType)
+    assembly_format = (
+        "$source `[` $offset `]` `stride` $stride `shared` $shared `pes` $pes "
+        f"{_NAMES} attr-dict `:` type($source) `->` type($result)"
+    )
+    traits = traits_def(MemoryReadEffect(), MemoryWriteEffect())
+
+    def __init__(self, source: SSAValue, offset: SSAValue, stride: SSAValue, shared: int, result: SharedType) -> None:
+        super().__init__(
+            operands=[source, offset, stride],
+            properties={"pes": _pes(1), "shared": IntegerAttr(shared, i64)},
+            result_types=[result],
+        )
+
+    def verify_operation(self) -> None:
+        source = dtype_of(cast(MemRefType, self.source.type).element_type)
+        if source.bits != cast(SharedType, self.result.type).dtype.bits:
+            raise VerifyException("array and tile have elements of one width")
+        if not 0 <= self.shared.value.data < SHARED_COUNT:
+            raise VerifyException(f"Shared tiles are S0 to S{SHARED_COUNT - 1}")
+        if self.mask != 1:
+            raise VerifyException("one PE issues a Shared load")
 
 
 @irdl_op_definition
@@ -508,12 +599,16 @@ class ScatterOp(TileOperation):
 
 @irdl_op_definition
 class MatmulOp(TileOperation):
-    """TMATMUL, or TMATMUL.ACC with ``acc``: ``[m, n, k]`` are valid sizes per PE."""
+    """TMATMUL, or TMATMUL.ACC with ``acc``.
+
+    With Local operands ``m, n, k`` are the valid sizes on each PE. With Shared ones the product is cooperative: ``m``
+    counts the rows of the core, and ``acc`` and the result hold each PE's part of them.
+    """
 
     name = "tile.matmul"
     acc = opt_operand_def(TileType)
-    a = operand_def(TileType)
-    b = operand_def(TileType)
+    a = operand_def(TileType | SharedType)
+    b = operand_def(TileType | SharedType)
     m = operand_def(IndexType)
     n = operand_def(IndexType)
     k = operand_def(IndexType)
@@ -545,27 +640,83 @@ class MatmulOp(TileOperation):
     @property
     def pre_quant_mode(self) -> int:
         """The PreQuantMode that turns the accumulator into the result's type."""
-        a, b, d = (cast(TileType, v.type).dtype for v in (self.a, self.b, self.result))
+        a, b, d = (cast("TileType | SharedType", v.type).dtype for v in (self.a, self.b, self.result))
         accumulator = dtypes.accumulator(a, b)
         mode = None if accumulator is None else plain_conversion(accumulator, d)
         if mode is None:
             raise VerifyException(f"no matmul takes {a} and {b} to {d}")
         return mode
 
+    @property
+    def cooperative(self) -> bool:
+        """Whether the operands are Shared."""
+        return isinstance(self.a.type, SharedType)
+
     def verify_operation(self) -> None:
-        a, b, d = (cast(TileType, v.type) for v in (self.a, self.b, self.result))
-        if a.layout.data.isa_name not in layouts.M_ROWS or b.layout.data is not TileLayout.CUBE_N8:
-            raise VerifyException("A is cube_m16 or cube_m32, B is cube_n8")
-        if d.layout != a.layout:
-            raise VerifyException("the result has the layout of A")
+        a, b, d = self.a.type, self.b.type, cast(TileType, self.result.type)
         mode = self.pre_quant_mode
+        if isinstance(a, SharedType) and isinstance(b, SharedType):
+            if self.pes.value.data != PE_COUNT:
+                raise VerifyException("all PEs take part in a cooperative product")
+            layout = d.layout
+            if layout.data.isa_name not in layouts.M_ROWS:
+                raise VerifyException("the result is cube_m16 or cube_m32")
+        elif isinstance(a, TileType) and isinstance(b, TileType):
+            if a.layout.data.isa_name not in layouts.M_ROWS or b.layout.data is not TileLayout.CUBE_N8:
+                raise VerifyException("A is cube_m16 or cube_m32, B is cube_n8")
+            layout = a.layout
+            if d.layout != layout:
+                raise VerifyException("the result has the layout of A")
+        else:
+            raise VerifyException("both operands are Local, or both are Shared")
         if self.acc is None:
             return
         c = cast(TileType, self.acc.type)
-        if c.dtype != dtypes.accumulator(a.dtype, b.dtype) or c.layout != a.layout:
-            raise VerifyException("the accumulator has the accumulator type and the layout of A")
+        accumulator = dtypes.accumulator(cast("TileType | SharedType", a).dtype, cast("TileType | SharedType", b).dtype)
+        if c.dtype != accumulator or c.layout != layout:
+            raise VerifyException("the accumulator has the accumulator type and the layout of the result")
         if mode == 0 and c.capacity != d.capacity:
             raise VerifyException("accumulator and result have one capacity")
+
+
+@irdl_op_definition
+class QueueOp(IRDLOperation):
+    """An empty queue."""
+
+    name = "tile.queue"
+    result = result_def(QueueType)
+    assembly_format = "attr-dict `:` type($result)"
+
+    def __init__(self, type_: QueueType) -> None:
+        super().__init__(result_types=[type_])
+
+
+@irdl_op_definition
+class PushOp(IRDLOperation):
+    """Append a tile that has just been published: nothing may be published in its hand in between."""
+
+    name = "tile.push"
+    item = operand_def(TileType)
+    queue = operand_def(QueueType)
+    result = result_def(QueueType)
+    assembly_format = "$item `,` $queue attr-dict `:` type($item) `,` type($queue) `->` type($result)"
+
+    def __init__(self, item: SSAValue, queue: SSAValue) -> None:
+        super().__init__(operands=[item, queue], result_types=[queue.type])
+
+
+@irdl_op_definition
+class PopOp(IRDLOperation):
+    """Take the oldest tile of a queue."""
+
+    name = "tile.pop"
+    queue = operand_def(QueueType)
+    item = result_def(TileType)
+    rest = result_def(QueueType)
+    assembly_format = "$queue attr-dict `:` type($queue) `->` type($item) `,` type($rest)"
+
+    def __init__(self, queue: SSAValue) -> None:
+        super().__init__(operands=[queue], result_types=[cast(QueueType, queue.type).item, queue.type])
 
 
 @irdl_op_definition
@@ -626,7 +777,20 @@ def owner_op(value: SSAValue) -> Operation | None:
 
 TILE = Dialect(
     "tile",
-    [LoadOp, StoreOp, CompareOp, ScatterOp, MatmulOp, PeIdOp, GlobalOp, GetGlobalOp],
-    [TileType, PredicateType, LayoutAttr, HandAttr, SlotAttr, SplatAttr, IotaAttr],
+    [
+        LoadOp,
+        LoadSharedOp,
+        StoreOp,
+        CompareOp,
+        ScatterOp,
+        MatmulOp,
+        QueueOp,
+        PushOp,
+        PopOp,
+        PeIdOp,
+        GlobalOp,
+        GetGlobalOp,
+    ],
+    [TileType, PredicateType, SharedType, QueueType, LayoutAttr, HandAttr, SlotAttr, SplatAttr, IotaAttr],
 )
 """The dialect, for an xDSL context."""

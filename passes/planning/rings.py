@@ -32,6 +32,31 @@ class Step:
 
 
 @dataclass(frozen=True, slots=True)
+class NewQueue:
+    """An empty queue of tiles."""
+
+    result: int
+
+
+@dataclass(frozen=True, slots=True)
+class Push:
+    """Append ``item``, which must be the newest generation of its hand, to ``queue``."""
+
+    item: int
+    queue: int
+    result: int
+
+
+@dataclass(frozen=True, slots=True)
+class Pop:
+    """Take the oldest tile of ``queue``; ``result`` is what is left."""
+
+    queue: int
+    item: int
+    result: int
+
+
+@dataclass(frozen=True, slots=True)
 class Carried:
     """A carried tile: ``initial`` before the loop, ``argument`` inside, ``yielded`` at its end, ``result`` after it."""
 
@@ -45,12 +70,13 @@ class Carried:
 class Loop:
     """A loop that runs ``trips`` times (at least once)."""
 
-    body: tuple[Step | Loop, ...]
+    body: tuple[Item, ...]
     trips: int
     carried: tuple[Carried, ...] = ()
 
 
-Program = Sequence[Step | Loop]
+Item = Step | Loop | NewQueue | Push | Pop
+Program = Sequence[Item]
 
 
 class DoesNotFit(Exception):
@@ -62,7 +88,11 @@ class DoesNotFit(Exception):
 
 
 class PoolFull(DoesNotFit):
-    """The Local pool overflows when ``step`` publishes: tiles of earlier work are still in the rings."""
+    """The Local pool overflows when ``step`` publishes: tiles of earlier work are still in the rings of ``hands``."""
+
+    def __init__(self, text: str, step: Step, hands: tuple[int, ...]) -> None:
+        super().__init__(text, step)
+        self.hands = hands
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,22 +106,32 @@ class Plan:
 
 @dataclass(slots=True)
 class _State:
-    """Rings of the four PEs, newest first, as (generation, bytes); and the generation each value is bound to."""
+    """Rings of the four PEs, newest first, as (generation, bytes); and what each value is bound to.
+
+    That is a generation for a tile, and for a queue its generations, oldest first. ``used`` are the bytes of all rings
+    of a PE.
+    """
 
     rings: list[list[list[tuple[int, int]]]] = field(
         default_factory=lambda: [[[] for _ in HANDS] for _ in range(PE_COUNT)]
     )
-    bound: dict[int, int] = field(default_factory=dict)
+    used: list[int] = field(default_factory=lambda: [0] * PE_COUNT)
+    bound: dict[int, int | tuple[int, ...]] = field(default_factory=dict)
     next_generation: int = 0
 
     def header(self, live: Sequence[int]) -> tuple[object, ...]:
         """What a loop iteration can observe: ring sizes, and where the live values stand."""
-        generations = [self.bound.get(value) for value in live]
+        generations = [g for value in live for g in _generations(self.bound.get(value))]
         return tuple(
             (tuple(nbytes for _, nbytes in ring), tuple(_position(ring, g) for g in generations))
             for pe in self.rings
             for ring in pe
         )
+
+
+def _generations(bound: int | tuple[int, ...] | None) -> tuple[int | None, ...]:
+    """The generations of a tile or a queue; the length of a queue counts as well."""
+    return bound if isinstance(bound, tuple) else (bound,)
 
 
 def _position(ring: list[tuple[int, int]], generation: int | None) -> int:
@@ -107,15 +147,41 @@ def steps_of(program: Program) -> Iterator[Step]:
     for item in program:
         if isinstance(item, Loop):
             yield from steps_of(item.body)
-        else:
+        elif isinstance(item, Step):
             yield item
+
+
+def _uses(items: Program) -> Iterator[int]:
+    """Values, queues included, that items read."""
+    for item in items:
+        if isinstance(item, Loop):
+            yield from _uses(item.body)
+            yield from (c.initial for c in item.carried)
+        elif isinstance(item, Step):
+            yield from item.uses
+        elif isinstance(item, Push):
+            yield from (item.item, item.queue)
+        elif isinstance(item, Pop):
+            yield item.queue
+
+
+def _defines(items: Program) -> Iterator[int]:
+    """Values, queues included, that items make."""
+    for item in items:
+        if isinstance(item, Loop):
+            yield from _defines(item.body)
+            yield from (value for c in item.carried for value in (c.argument, c.result))
+        elif isinstance(item, Step):
+            yield from () if item.defines is None else (item.defines,)
+        else:
+            yield item.result
+            yield from (item.item,) if isinstance(item, Pop) else ()
 
 
 def _live_into(loop: Loop) -> tuple[int, ...]:
     """Values that an iteration reads from before it: carried arguments, and what the body uses but does not define."""
-    used = {value for step in steps_of(loop.body) for value in step.uses}
-    made = {step.defines for step in steps_of(loop.body)}
-    return tuple(sorted(used - made | {c.argument for c in loop.carried}))
+    read = set(_uses(loop.body)) - set(_defines(loop.body))
+    return tuple(sorted(read | {c.argument for c in loop.carried}))
 
 
 class _Replay:
@@ -130,8 +196,10 @@ class _Replay:
         for item in program:
             if isinstance(item, Loop):
                 self.loop(item)
-            else:
+            elif isinstance(item, Step):
                 self.step(item)
+            else:
+                self.queue(item)
 
     def loop(self, loop: Loop) -> None:
         bound = self.state.bound
@@ -149,6 +217,22 @@ class _Replay:
             before = after
         for c in loop.carried:
             bound[c.result] = bound[c.argument]
+
+    def queue(self, item: NewQueue | Push | Pop) -> None:
+        bound = self.state.bound
+        if isinstance(item, NewQueue):
+            bound[item.result] = ()
+            return
+        queue = bound[item.queue]
+        assert isinstance(queue, tuple)
+        if isinstance(item, Push):
+            generation = bound[item.item]
+            assert isinstance(generation, int)
+            bound[item.result] = (*queue, generation)
+            return
+        if not queue:
+            raise DoesNotFit("a tile is taken from an empty queue")
+        bound[item.item], bound[item.result] = queue[0], queue[1:]
 
     def step(self, step: Step) -> None:
         number = self.number[id(step)]
@@ -172,6 +256,7 @@ class _Replay:
     def locate(self, step: Step, value: int, pes: tuple[int, ...]) -> tuple[int, int]:
         hand = self.hands[value]
         generation = self.state.bound[value]
+        assert isinstance(generation, int)
         distances = {_position(self.state.rings[pe][hand], generation) for pe in pes}
         if 0 in distances:
             raise DoesNotFit(
@@ -197,11 +282,15 @@ class _Replay:
         for pe in pes:
             ring = state.rings[pe][hand]
             ring.insert(0, (generation, step.nbytes))
+            used = state.used[pe] + step.nbytes - sum(nbytes for _, nbytes in ring[GENERATIONS:])
             del ring[GENERATIONS:]
-            used = sum(nbytes for each in state.rings[pe] for _, nbytes in each)
+            state.used[pe] = used
             self.peak = max(self.peak, used)
             if used > LOCAL_POOL_BYTES:
-                raise PoolFull(f"{step.name}: {used} bytes of Local tiles on PE{pe}, {LOCAL_POOL_BYTES} exist", step)
+                full = tuple(number for number, each in enumerate(state.rings[pe]) if each)
+                raise PoolFull(
+                    f"{step.name}: {used} bytes of Local tiles on PE{pe}, {LOCAL_POOL_BYTES} exist", step, full
+                )
 
 
 def replay(program: Program, hands: dict[int, int]) -> Plan:
@@ -226,6 +315,11 @@ def _roles(program: Program) -> dict[int, str]:
                 for c in item.carried:
                     roles[c.yielded] = "carried"
                     depth_of[c.result] = depth
+                continue
+            if not isinstance(item, Step):
+                if not isinstance(item, NewQueue):
+                    roles[item.item] = "carried"
+                    depth_of[item.item] = depth
                 continue
             for value in item.uses:
                 if depth_of[value] < depth and roles[value] == "stream":
@@ -275,21 +369,11 @@ def _stretches(program: Program) -> tuple[dict[int, int], dict[int, int]]:
     of_step: dict[int, int] = {}
     of_value: dict[int, int] = {}
 
-    def loop_values(item: Step | Loop) -> Iterator[int]:
-        if isinstance(item, Loop):
-            for c in item.carried:
-                yield from (c.argument, c.result)
-            for inner in item.body:
-                yield from loop_values(inner)
-
     stretch = 0
     for item, quiet in zip(program, _quiet(program)):
         stretch += quiet
-        of_value.update(dict.fromkeys(loop_values(item), stretch))
-        for step in steps_of([item]):
-            of_step[id(step)] = stretch
-            if step.defines is not None:
-                of_value[step.defines] = stretch
+        of_value.update(dict.fromkeys(_defines([item]), stretch))
+        of_step.update((id(step), stretch) for step in steps_of([item]))
     return of_step, of_value
 
 
@@ -309,13 +393,7 @@ def _quiet(program: Program) -> list[bool]:
             quiet[between] = False
 
     for n, item in enumerate(program):
-        for step in steps_of([item]):
-            for value in step.uses:
-                used(value, n)
-            if step.defines is not None:
-                defined_at[step.defines] = n
-        if isinstance(item, Loop):
-            for c in item.carried:
-                used(c.initial, n)
-                defined_at[c.result] = n
+        for value in _uses([item]):
+            used(value, n)
+        defined_at.update(dict.fromkeys(_defines([item]), n))
     return quiet

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import lru_cache
 
 from ptoc.isa import layouts
 from ptoc.isa.dtypes import DType
@@ -83,6 +84,33 @@ def line_width(length: int, widest: int) -> int:
 
 
 @dataclass(frozen=True, slots=True)
+class Rectangle:
+    """Part of a matrix."""
+
+    row: int
+    col: int
+    rows: int
+    cols: int
+
+
+@dataclass(frozen=True, slots=True)
+class MatmulShape:
+    """``m x n`` sums of ``k`` products of types ``a`` and ``b``; ``has_c`` when they start from a matrix."""
+
+    m: int
+    n: int
+    k: int
+    a: DType
+    b: DType
+    accumulator: DType
+    has_c: bool
+
+    def part(self, area: Rectangle) -> MatmulShape:
+        """The product that computes part of the result."""
+        return replace(self, m=area.rows, n=area.cols)
+
+
+@dataclass(frozen=True, slots=True)
 class MatmulTiling:
     """Per PE: ``m`` rows (16 or 32), blocks of ``n`` columns, ``k`` steps of the sum per bundle."""
 
@@ -92,20 +120,22 @@ class MatmulTiling:
     layout: str
 
 
-def _matmul_loop(tiling: MatmulTiling, a: DType, b: DType, acc: DType, k_steps: int, has_c: bool) -> Program:
+def _matmul_loop(tiling: MatmulTiling, shape: MatmulShape) -> Program:
     """The kernel's inner loops as publications: C if there is one, then per step A, B and D."""
 
     def capacity(layout: str, dtype: DType, rows: int, cols: int) -> int:
         return size_bytes(size_code(layouts.cube_geometry(layout, dtype.bits, rows, cols).storage_bytes))
 
     mask = prefix_mask(PE_COUNT)
-    d_bytes = capacity(tiling.layout, acc, tiling.m, tiling.n)
+    d_bytes = capacity(tiling.layout, shape.accumulator, tiling.m, tiling.n)
     loads = (
-        Step("A", (), 1, capacity(tiling.layout, a, tiling.m, tiling.k), mask),
-        Step("B", (), 2, capacity(layouts.CUBE_N8, b, tiling.k, tiling.n), mask),
+        Step("A", (), 1, capacity(tiling.layout, shape.a, tiling.m, tiling.k), mask),
+        Step("B", (), 2, capacity(layouts.CUBE_N8, shape.b, tiling.k, tiling.n), mask),
     )
-    start = (Step("C", (), 0, d_bytes, mask),) if has_c else (*loads, Step("TMATMUL", (1, 2), 0, d_bytes, mask))
-    trips = k_steps if has_c else k_steps - 1
+    first = Step("TMATMUL", (1, 2), 0, d_bytes, mask)
+    start = (Step("C", (), 0, d_bytes, mask),) if shape.has_c else (*loads, first)
+    k_steps = -(-shape.k // tiling.k)
+    trips = k_steps if shape.has_c else k_steps - 1
     step = Loop(
         (*loads, Step("TMATMUL.ACC", (3, 1, 2), 4, d_bytes, mask, accumulates=True)), trips, (Carried(0, 3, 4, 5),)
     )
@@ -139,34 +169,34 @@ TRAFFIC_SLACK = 1.15
 """How much more traffic than the least a tiling may cause in exchange for fewer bundles."""
 
 
-def matmul_tiling(m: int, n: int, k: int, a: DType, b: DType, acc: DType, *, has_c: bool) -> MatmulTiling:
+@lru_cache(maxsize=256)
+def matmul_tiling(shape: MatmulShape) -> MatmulTiling:
     """Tile sizes of a matmul with all operands Local: near the least traffic, then the fewest bundles.
 
-    Each PE reads its rows of A once per column block and all of B once per row block. ``has_c`` says whether the sum
-    starts from a matrix, which then takes room in the rings too.
+    Each PE reads its rows of A once per column block and all of B once per row block. ``DoesNotFit`` when nothing fits.
     """
     fitting: list[tuple[int, int, MatmulTiling]] = []
-    for tiling in _candidates(m, n, k, a, b):
-        column_blocks, row_blocks, k_steps = -(-n // tiling.n), -(-m // tiling.m), -(-k // tiling.k)
-        traffic = m * k * a.bits * column_blocks + row_blocks * k * n * b.bits
-        if _fits(tiling, a, b, acc, k_steps, has_c):
+    for tiling in _candidates(shape.m, shape.n, shape.k, shape.a, shape.b):
+        column_blocks, row_blocks, k_steps = -(-shape.n // tiling.n), -(-shape.m // tiling.m), -(-shape.k // tiling.k)
+        traffic = shape.k * (shape.m * shape.a.bits * column_blocks + row_blocks * shape.n * shape.b.bits)
+        if _fits(tiling, shape):
             fitting.append((traffic, row_blocks * column_blocks * k_steps, tiling))
     if not fitting:
-        raise DoesNotFit(f"no matmul tile of {a} by {b} fits the Local pool")
+        raise DoesNotFit(f"no matmul tile of {shape.a} by {shape.b} fits the Local pool")
     least = min(traffic for traffic, _, _ in fitting)
     near = [each for each in fitting if each[0] <= least * TRAFFIC_SLACK]
     return min(near, key=lambda each: (each[1], each[0]))[2]
 
 
-def _fits(tiling: MatmulTiling, a: DType, b: DType, acc: DType, k_steps: int, has_c: bool) -> bool:
+def _fits(tiling: MatmulTiling, shape: MatmulShape) -> bool:
     try:
         geometries = (
-            layouts.cube_geometry(tiling.layout, acc.bits, tiling.m, tiling.n),
-            layouts.cube_geometry(layouts.CUBE_N8, b.bits, tiling.k, tiling.n),
+            layouts.cube_geometry(tiling.layout, shape.accumulator.bits, tiling.m, tiling.n),
+            layouts.cube_geometry(layouts.CUBE_N8, shape.b.bits, tiling.k, tiling.n),
         )
         if any(size_code(g.storage_bytes) > MAX_LOCAL_SIZE_CODE for g in geometries):
             return False
-        plan((*AGED_OUT, *_matmul_loop(tiling, a, b, acc, k_steps, has_c)), AGED_OUT_HANDS)
+        plan((*AGED_OUT, *_matmul_loop(tiling, shape)), AGED_OUT_HANDS)
     except DoesNotFit:
         return False
     return True
