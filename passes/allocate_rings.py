@@ -22,7 +22,7 @@ from ptoc.dialects.tile import Hand, HandAttr, SlotAttr, TileLayout, TileOperati
 from ptoc.isa.registers import GENERATIONS, HANDS, PE_COUNT
 from ptoc.passes.diagnostics import reject
 from ptoc.passes.planning import rings
-from ptoc.passes.planning.rings import Carried, DoesNotFit, Item, Loop, NewQueue, Plan, Pop, PoolFull, Push, Step
+from ptoc.passes.planning.rings import Carried, DoesNotFit, Item, Loop, NewQueue, Plan, PoolFull, Pop, Push, Step
 from ptoc.passes.rewriting import Emitter, the_function
 
 MAX_FLUSHES = 64

@@ -1,9 +1,9 @@
 """The loops of a matmul whose operands are Shared, for a rectangle of whole row groups and column slots.
 
-Each core holds a block of accumulators in its Local tiles: ``groups`` groups of 128 rows (32 per PE) by ``slots`` slots
-of 128 columns. For each piece of K the rows of A are loaded once into Shared tiles, then for each slot a piece of B, and
-every accumulator advances by one cooperative bundle. The accumulators are a queue: a bundle takes the oldest and
-publishes its successor, so each is named by the same distance every time, and loops stay loops.
+Each core holds a block of accumulators in its Local tiles: groups of 128 rows (32 per PE) by slots of 128 columns, or
+64 where other work shares the pool. For each piece of K the rows of A are loaded once into Shared tiles, then for each
+slot a piece of B, and every accumulator advances by one cooperative bundle. The accumulators are a queue: a bundle
+takes the oldest and publishes its successor, so each is named by the same distance every time, and loops stay loops.
 
 Shared operands have power-of-two K, so what is left of K behind the full pieces is cut into powers of two. The last
 piece of the sum is post-processed and stored bundle by bundle.

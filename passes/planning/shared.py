@@ -43,7 +43,7 @@ def floor_power_of_two(n: int) -> int:
 
 
 def k_pieces(k: int, step: int) -> tuple[int, tuple[int, ...]]:
-    """How many full pieces of ``step`` a sum of ``k`` products has, and the powers of two behind them, largest first."""
+    """How many full pieces of ``step`` a sum of ``k`` products has, and the powers of two behind them, descending."""
     full, rest = divmod(k, step)
     return full, tuple(1 << bit for bit in reversed(range(rest.bit_length())) if rest >> bit & 1)
 
@@ -52,8 +52,8 @@ def k_pieces(k: int, step: int) -> tuple[int, tuple[int, ...]]:
 class SumSchedule:
     """The pieces of a sum, each as its first k and its depth, in the order in which they are added.
 
-    ``first`` starts the sums when there is no C; ``start`` to ``stop`` are full pieces in a loop; ``middle`` follow; with
-    ``last`` the sums are complete and leave the registers.
+    ``first`` starts the sums when there is no C; ``start`` to ``stop`` are full pieces in a loop; ``middle`` follows;
+    with ``last`` the sums are complete and leave the registers.
     """
 
     first: tuple[int, int] | None

@@ -49,3 +49,32 @@ func.func @copy(%a: memref<4x4xf32>, %out: memref<4x4xf32>) {
 // CHECK-LABEL: @copy
 // CHECK:       nd.load
 // CHECK-NEXT:  nd.store
+
+// -----
+
+// Whole groups of 128 rows and slots of columns have Shared operands: C fills a queue, each piece of K takes the oldest
+// accumulator and appends its successor, the last piece stores it. What is left on the right has Local operands.
+func.func @shared(%a: memref<128x512xf16>, %b: memref<512x264xf16>, %c: memref<128x264xf32>, %out: memref<128x264xf32>) {
+  %0 = nd.load %a : memref<128x512xf16> -> tensor<128x512xf16>
+  %1 = nd.load %b : memref<512x264xf16> -> tensor<512x264xf16>
+  %2 = nd.load %c : memref<128x264xf32> -> tensor<128x264xf32>
+  %3 = nd.matmul_acc %0, %1 acc %2 : tensor<128x264xf32> : tensor<128x512xf16>, tensor<512x264xf16> -> tensor<128x264xf32>
+  nd.store %3, %out : tensor<128x264xf32> -> memref<128x264xf32>
+  func.return
+}
+// CHECK-LABEL: @shared
+// CHECK:       [[EMPTY:%[a-z0-9_]+]] = tile.queue
+// CHECK:       [[FULL:%[a-z0-9_]+]] = scf.for %slot{{.*}} iter_args({{.*}} = [[EMPTY]])
+// CHECK:       [[C:%[a-z0-9_]+]] = tile.load %c
+// CHECK-NEXT:  tile.push [[C]]
+// CHECK:       scf.for %k{{.*}} iter_args({{.*}} = [[FULL]])
+// CHECK:       [[A:%[a-z0-9_]+]] = tile.load_shared %a{{.*}} shared 0 pes 1
+// CHECK:       [[B:%[a-z0-9_]+]] = tile.load_shared %b{{.*}} shared 63 pes 1
+// CHECK-NEXT:  [[OLD:%[a-z0-9_]+]], [[REST:%[a-z0-9_]+]] = tile.pop
+// CHECK-NEXT:  [[NEW:%[a-z0-9_]+]] = tile.matmul [[A]], [[B]] acc [[OLD]]
+// CHECK-NEXT:  tile.push [[NEW]], [[REST]]
+// CHECK:       tile.pop
+// CHECK-NEXT:  [[D:%[a-z0-9_]+]] = tile.matmul
+// CHECK:       tile.store [[D]], %out
+// CHECK:       tile.load %a{{.*}} -> !tile.tile<32x{{.*}}, cube_m32>
+// CHECK:       tile.store
