@@ -87,13 +87,17 @@ def _materialize_hazards(function: func.FuncOp) -> None:
     """Copy arrays that are overwritten before, or while, a nest reloads them."""
     position = {op: n for n, op in enumerate(function.body.block.ops)}
     writes = [op for op in position if isinstance(op, WRITES)]
+    copied: set[nd.LoadOp] = set()
     for write in writes:
         for load, elementwise in list(_loads(write)):
+            if load in copied:
+                continue
             overwritten = any(
                 other.dest is load.source and position[load] < position[other] < position[write] for other in writes
             )
             if not overwritten and (elementwise or load.source is not write.dest):
                 continue
+            copied.add(load)
             copy = _through_memory(function, load.result, load)
             for use in list(load.result.uses):
                 if not (isinstance(use.operation, nd.StoreOp) and use.operation.dest is copy.source):
