@@ -21,6 +21,7 @@ from ptoc.backend.statements import (
     Splat,
     Statement,
 )
+from ptoc.isa.commands import STARTS
 from ptoc.isa.forms import Instruction
 from ptoc.isa.image import MAGIC, Image, SectionName, unpack
 from ptoc.isa.instruction_set import instruction_length
@@ -105,8 +106,14 @@ class _Listing:
         stops = sorted({*marks, 0, len(code)})
         for start, stop in zip(stops, [*stops[1:], len(code)]):
             for statement in marks.get(start, ()):
-                self.add(statement)
+                if not isinstance(statement, Access) or self._starts_block(start, stop):
+                    self.add(statement)
             self._stretch(start, stop)
+
+    def _starts_block(self, offset: int, stop: int) -> bool:
+        """Whether a block start stands at ``offset`` as text; elsewhere an access belongs to nothing."""
+        inst = self._isa.decode(self._image.code[offset:stop], 0) if offset % 2 == 0 else None
+        return inst is not None and inst.key in STARTS and self._isa.text(inst) is not None
 
     def _stretch(self, offset: int, stop: int) -> None:
         """The code from ``offset`` to ``stop``; bytes if an instruction stands at an odd offset or is cut off."""

@@ -78,6 +78,7 @@ _NAMES: tuple[str, ...] = (
 _NUMBER: dict[str, int] = {"text": 1, "data": 2}
 _SECTION_OF: dict[int, SectionName] = {1: "text", 2: "data"}
 _LONGEST_NAME = 4096
+_MOST_SECTIONS = 256
 _ALIGNMENT = 8
 
 
@@ -190,16 +191,18 @@ def _sections(data: bytes) -> dict[str, _Section]:
         raise ImageError("not a 64-bit little-endian ELF file")
     if (kind, machine, version) != (_EXECUTABLE, _NO_MACHINE, _VERSION):
         raise ImageError("an ELF file, but not of a PTO program")
-    if entry_size != _SECTION.size or strings >= count:
+    if entry_size != _SECTION.size or strings >= count or count > _MOST_SECTIONS:
         raise ImageError("the section table is malformed")
     rows = list(_SECTION.iter_unpack(_slice(data, table, count * entry_size, "the section table")))
     names = _slice(data, rows[strings][4], rows[strings][5], "the section names")
+    # Sections we do not know may be of any kind, and are not looked into.
     found: dict[str, _Section] = {}
     for number, row in enumerate(rows[1:], 1):
         name = _string(names, row[0])
         if name in found:
             raise ImageError(f"section {name} occurs twice")
-        found[name] = _Section(number, _slice(data, row[4], row[5], f"section {name}"))
+        if name in _NAMES:
+            found[name] = _Section(number, _slice(data, row[4], row[5], f"section {name}"))
     return found
 
 

@@ -1,6 +1,7 @@
 """Assembly text: statements, images and text give one another back, and errors come all at once."""
 
 import json
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -160,6 +161,13 @@ def test_the_entry_survives_text(entry: str | None) -> None:
     assert unpack(image).entry == 4
     assert assemble(disassemble(image)) == image
     assert assemble(disassemble(image, source=True)) == image
+
+
+def test_an_access_without_a_start_has_no_text() -> None:
+    code = make("BSTOP").to_bytes() + make("BSTART.TLOAD").to_bytes()
+    image = Image(code, accesses=(AccessRow(0, 1), AccessRow(4, 2), AccessRow(6, 3), AccessRow(8, 4)))
+    assert unpack(assemble(disassemble(pack(image)))).code == code
+    assert ".access 2" in disassemble(pack(replace(image, accesses=image.accesses[:2])))
 
 
 def test_listing_shows_addresses_and_source(tmp_path: Path) -> None:

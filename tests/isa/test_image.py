@@ -1,6 +1,7 @@
 """The program image is an ELF file that other tools read, and reading one survives any bytes."""
 
 import io
+from dataclasses import replace
 
 import pytest
 from elftools.elf.elffile import ELFFile
@@ -92,6 +93,13 @@ def test_flipped_bytes_do_no_harm(flips: list[tuple[int, int]]) -> None:
 def test_every_flipped_byte_does_no_harm(value: int) -> None:
     for position in range(len(PACKED)):
         readable(PACKED[:position] + bytes([value]) + PACKED[position + 1 :])
+
+
+def test_unknown_sections_are_ignored_and_few() -> None:
+    assert unpack(PACKED.replace(b".pto.lines", b".odd.lines")) == replace(IMAGE, lines=())
+    many = PACKED[:60] + (1000).to_bytes(2, "little") + PACKED[62:] + bytes(64 * 1000)
+    with pytest.raises(ImageError, match="the section table is malformed"):
+        unpack(many)
 
 
 @given(st.binary(max_size=200))
