@@ -25,16 +25,19 @@ def lane(value: Any, pe: int) -> int:
 def lanes(values: Sequence[int]) -> Lanes:
     """Four values in their shortest form."""
     first = values[0]
-    return first if all(value == first for value in values) else tuple(values)
+    return first if values.count(first) == len(values) else tuple(values)
 
 
 def apply(function: Callable[..., int], operands: Sequence[Lanes | None]) -> Lanes:
     """``function`` on every PE; an operand that was never pushed is IllegalInstruction."""
-    if any(operand is None for operand in operands):
-        raise Fault(FaultKind.IllegalInstruction, "a t or u queue entry is read that was never pushed")
+    columns = []
+    for operand in operands:
+        if operand is None:
+            raise Fault(FaultKind.IllegalInstruction, "a t or u queue entry is read that was never pushed")
+        columns.append(operand if type(operand) is tuple else (operand,) * PE_COUNT)
     if all(type(operand) is int for operand in operands):
         return function(*operands)
-    return lanes([function(*(lane(o, pe) for o in operands if o is not None)) for pe in range(PE_COUNT)])
+    return lanes(list(map(function, *columns)))
 
 
 def uniform(value: Lanes, pes: Sequence[int], what: str) -> int:

@@ -94,6 +94,14 @@ class Transfer:
             return [Rectangle(base, rows, cols, stride, bits)] * len(pes)
         return [Rectangle(lane(base, pe), rows, cols, lane(stride, pe), bits) for pe in pes]
 
+    def rectangle(self, core: Core, pe: int) -> Rectangle:
+        """That of one PE."""
+        if self.registers is None:
+            return Rectangle(0, self.rows, self.cols, self.dense, self.bits)
+        base, stride, _ = self.registers.sources
+        regs = core.regs
+        return Rectangle(lane(regs[base], pe), self.rows, self.cols, lane(regs[stride], pe), self.bits)
+
 
 def find_source(core: Core, pe: int, selector: int) -> Tile:
     """The live generation a selector names on a PE."""

@@ -6,8 +6,7 @@ the bits are the same.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -23,8 +22,7 @@ Numbers = NDArray[np.float32]
 Bits = NDArray[Any]
 
 
-@dataclass(frozen=True, slots=True)
-class Work:
+class Work(NamedTuple):
     """What one PE has to do once its checks have passed: its rows, Local sources, parameters and results."""
 
     pe: int

@@ -72,7 +72,7 @@ class MatrixProduct:
         parameters = convert.NO_PARAMETERS
         if not schema.post.identity:
             parameters = _parameters(core, schema, pe, tiles)
-        key = (rows, *(id(tile.descriptor) for tile in tiles.values()))
+        key = (rows, *[id(tile.descriptor) for tile in tiles.values()])
         known = self.accepted.get(key)
         if known is None:
             results = _results(schema, _check_tiles(schema, tiles, rows), rows)

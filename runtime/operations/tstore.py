@@ -66,7 +66,7 @@ def _checked(core: Core, bundle: Bundle, pe: int, tile: Tile, transfer: Transfer
     rows, cols = transfer.rows, transfer.cols
     check_defined(tile, rows, cols, pe)
     check_encoding(tile.descriptor.dtype, tile, rows, cols)
-    [rect] = transfer.rectangles(core, (pe,))
+    rect = transfer.rectangle(core, pe)
     return Store(pe, rect, tile.values[:rows, :cols], probe(core, bundle, pe, rect, write=True))
 
 
