@@ -11,7 +11,6 @@ import numpy.typing as npt
 
 from ptoc.errors import ArgumentError
 
-
 LARGEST_EXTENT = (1 << 31) - 1
 """Rows or columns of an array: what stays below keeps every address of a launch inside 64 bits."""
 

@@ -54,11 +54,11 @@ func.func @copy(%a: memref<4x4xf32>, %out: memref<4x4xf32>) {
 
 // Whole groups of 128 rows and slots of columns have Shared operands: C fills a queue, each piece of K takes the oldest
 // accumulator and appends its successor, the last piece stores it. What is left on the right has Local operands.
-func.func @shared(%a: memref<128x512xf16>, %b: memref<512x264xf16>, %c: memref<128x264xf32>, %out: memref<128x264xf32>) {
-  %0 = nd.load %a : memref<128x512xf16> -> tensor<128x512xf16>
-  %1 = nd.load %b : memref<512x264xf16> -> tensor<512x264xf16>
+func.func @shared(%a: memref<128x1024xf16>, %b: memref<1024x264xf16>, %c: memref<128x264xf32>, %out: memref<128x264xf32>) {
+  %0 = nd.load %a : memref<128x1024xf16> -> tensor<128x1024xf16>
+  %1 = nd.load %b : memref<1024x264xf16> -> tensor<1024x264xf16>
   %2 = nd.load %c : memref<128x264xf32> -> tensor<128x264xf32>
-  %3 = nd.matmul_acc %0, %1 acc %2 : tensor<128x264xf32> : tensor<128x512xf16>, tensor<512x264xf16> -> tensor<128x264xf32>
+  %3 = nd.matmul_acc %0, %1 acc %2 : tensor<128x264xf32> : tensor<128x1024xf16>, tensor<1024x264xf16> -> tensor<128x264xf32>
   nd.store %3, %out : tensor<128x264xf32> -> memref<128x264xf32>
   func.return
 }
