@@ -9,7 +9,8 @@ from dataclasses import dataclass, field
 from typing import Any, overload
 
 from ptoc.arrays import ArraySpec, spec_of
-from ptoc.errors import ArgumentError, SourceLocation
+from ptoc.errors import ArgumentError, PtocError, SourceLocation
+from ptoc.passes.arguments import INOUT
 from ptoc.program import Program
 
 
@@ -133,12 +134,24 @@ class Kernel:
         call = self.bind(args, kwargs)
         specs = call.specs()
         if any(s.size == 0 for s in specs):
-            from ptoc.compiler import trace_kernel
-
-            # There is nothing to compute, but what cannot be compiled is refused all the same.
-            trace_kernel(call.apply, self.name, specs, call.names, self.where)
-            return self.function(*args, **kwargs)
+            return self._without_machine(call, specs)
         return self._program(call, specs).run(*call.arrays)
+
+    def _without_machine(self, call: Call, specs: tuple[ArraySpec, ...]) -> Any:
+        """numpy's answer where some array has no element; what a program would refuse is refused all the same."""
+        from ptoc.compiler import trace_kernel
+        from ptoc.launch import check_arguments
+
+        trace, _ = trace_kernel(call.apply, self.name, specs, call.names, self.where)
+        check_arguments(specs, trace.kinds, call.names, call.arrays)
+        written = [a for a, kind in zip(call.arrays, trace.kinds) if kind == INOUT]
+        before = [a.copy() for a in written]
+        try:
+            return call.apply(*call.arrays)
+        except PtocError:
+            for array, old in zip(written, before):
+                array[...] = old
+            raise
 
     def __get__(self, instance: object, owner: type | None = None) -> Any:
         if instance is None:

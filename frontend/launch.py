@@ -41,7 +41,7 @@ def run(program: Program, arrays: Sequence[Array], *, watch: bool = False) -> tu
     With ``watch`` the machine's findings tell of mistakes, and of results that depend on what the architecture
     leaves open.
     """
-    check_arguments(program, arrays)
+    check_arguments(program.specs, program.kinds, program.names, arrays)
     buffers = [_buffer(spec, kind, array) for spec, kind, array in _launch_arrays(program, arrays)]
     machine = _machine(program, buffers)
     if watch:
@@ -64,17 +64,18 @@ def _launch_arrays(program: Program, arrays: Sequence[Array]) -> list[tuple[Arra
     return list(zip(program.launch_specs, program.kinds, padded))
 
 
-def check_arguments(program: Program, arrays: Sequence[Array]) -> None:
+def check_arguments(
+    specs: Sequence[ArraySpec], kinds: Sequence[str], names: Sequence[str], arrays: Sequence[Array]
+) -> None:
     """``ArgumentError`` when an array that the kernel writes cannot be written, or overlaps another argument."""
-    for n, (array, kind, name) in enumerate(zip(arrays, program.kinds, program.names)):
+    for n, (array, spec, kind, name) in enumerate(zip(arrays, specs, kinds, names)):
         if kind != INOUT:
             continue
-        spec = program.specs[n]
         if not array.flags.writeable:
             raise ArgumentError(f"the kernel assigns to {name}, which is read-only")
         if spec.rows > 1 and spec.row_stride < spec.row_bytes:
             raise ArgumentError(f"the kernel assigns to {name}, whose rows overlap ({spec})", hint="pass a copy of it")
-        for m, (other, other_name) in enumerate(zip(arrays, program.names)):
+        for m, (other, other_name) in enumerate(zip(arrays, names)):
             if m != n and _overlap(array, other):
                 raise ArgumentError(
                     f"the kernel assigns to {name}, which shares memory with {other_name}",

@@ -42,7 +42,7 @@ def _place(dst: np.ndarray[Any, Any], displacement: int) -> tuple[int, ...]:
         step = min(rest // stride, extent - 1) if stride and rest >= 0 else 0
         index.append(step)
         rest -= step * stride
-    if rest:
+    if rest or not dst.size:
         raise ArgumentError(
             f"displacement {displacement} names no element of a {'x'.join(map(str, dst.shape))} {dst.dtype} array",
             where=caller_location(),

@@ -233,6 +233,16 @@ def test_errors_leave_guard_bytes_alone() -> None:
     assert all((g.buffer == old).all() for g, old in zip(arrays, before))
 
 
+def test_disjoint_parts_of_one_buffer_do_not_overlap() -> None:
+    """Columns beside each other, and rows that take turns."""
+    for left, right in ((np.s_[:, :5], np.s_[:, 5:]), (np.s_[::2], np.s_[1::2])):
+        buffer = f32(40, 10)
+        wanted = buffer.copy()
+        wanted[left][wanted[left] < wanted[right]] = wanted[right][wanted[left] < wanted[right]]
+        ptoc.jit(assigns)(buffer[left], buffer[right])
+        assert (buffer == wanted).all()
+
+
 def test_an_error_does_not_spoil_the_kernel() -> None:
     kernel = ptoc.jit(lambda x, y: x < y)
     for _ in range(2):
