@@ -193,6 +193,12 @@ class Memory:
         """Check a list of element accesses of ``nbytes`` each, in order."""
         if not len(addresses):
             return
+        region = self._one_region(addresses, nbytes)
+        if region is not None and (region.writable or not write):
+            low, high = int(addresses.min()), int(addresses.max()) + nbytes
+            inside = window is None or window.holds(low, high - low)
+            if inside and not int(np.bitwise_or.reduce(addresses)) % nbytes:
+                return
         aligned = addresses % np.uint64(nbytes) == 0
         good = aligned & self._mapped(addresses, nbytes, write)
         if window is not None:
@@ -218,6 +224,11 @@ class Memory:
         if region is None or (write and not region.writable):
             return False
         return window is None or window.holds(address, nbytes)
+
+    def _one_region(self, addresses: NDArray[np.uint64], nbytes: int) -> Region | None:
+        """The region that holds all elements, if one does."""
+        low, high = int(addresses.min()), int(addresses.max())
+        return self.region_of(low, high - low + nbytes)
 
     def _mapped(self, addresses: NDArray[np.uint64], nbytes: int, write: bool) -> NDArray[np.bool_]:
         good = np.zeros(len(addresses), bool)
@@ -279,6 +290,13 @@ class Memory:
     def scatter(self, addresses: NDArray[np.uint64], values: Bits) -> None:
         """Store elements at probed, aligned addresses in order: the last of several to one address wins."""
         nbytes = values.dtype.itemsize
+        if not len(addresses):
+            return
+        only = self._one_region(addresses, nbytes)
+        if only is not None and not only.address % nbytes:
+            elements = only.data[: len(only.data) // nbytes * nbytes].view(values.dtype)
+            elements[(addresses - np.uint64(only.address)) // np.uint64(nbytes)] = values
+            return
         raw = np.ascontiguousarray(values).view(np.uint8).reshape(-1, nbytes)
         for region in self._regions:
             inside = (addresses >= np.uint64(region.address)) & (addresses <= np.uint64(region.end - 1))

@@ -12,6 +12,8 @@ from ptoc.runtime.numerics.flags import NV
 
 Bits = NDArray[Any]
 _INFINITY = {"FP64": 0x7FF << 52, "E4M3": 0x7E, "E5M2": 0x7C, "FP16": 0x7C00, "BF16": 0x7F80}
+_NATIVE = {64: np.float64, 32: np.float32}
+"""Widths whose patterns are floats of the host, those of TF32 and HF32 included."""
 
 
 def compare(mode: int, dtype: DType, left: Bits, right: Bits) -> tuple[NDArray[np.bool_], int]:
@@ -21,6 +23,14 @@ def compare(mode: int, dtype: DType, left: Bits, right: Bits) -> tuple[NDArray[n
     """
     if not dtype.is_float:
         return _relation(mode, _integers(dtype, left), _integers(dtype, right)), 0
+    if dtype.bits in _NATIVE:
+        # numpy's own relations are those of the ISA; a signalling NaN is the one thing to look for besides.
+        x, y = (bits.view(_NATIVE[dtype.bits]) for bits in (left, right))
+        signalling = any(
+            np.isnan(values).any() and _is_signalling(dtype, bits).any() for values, bits in ((x, left), (y, right))
+        )
+        with np.errstate(invalid="ignore"):
+            return _relation(mode, x, y), NV if signalling else 0
     nan = _is_nan(dtype, left) | _is_nan(dtype, right)
     truth = _relation(mode, _keys(left), _keys(right))
     if mode == 1:

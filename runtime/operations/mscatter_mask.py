@@ -95,7 +95,12 @@ def prepare(bundle: Bundle) -> Scatter:
 
 def _displacements(index: Tile) -> NDArray[np.uint64]:
     """Byte displacements modulo 2^64, sign-extended for signed index types."""
-    bits = index.values
-    if index.descriptor.dtype.numeric_class == "signed":
-        return bits.view(f"i{bits.dtype.itemsize}").astype(np.int64).view(np.uint64)
-    return bits.astype(np.uint64)
+    found: NDArray[np.uint64] | None = index.cache.get("displacements")
+    if found is None:
+        bits = index.values
+        if index.descriptor.dtype.numeric_class == "signed":
+            found = bits.view(f"i{bits.dtype.itemsize}").astype(np.int64).view(np.uint64)
+        else:
+            found = bits.astype(np.uint64)
+        index.cache["displacements"] = found
+    return found
