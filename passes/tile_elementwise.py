@@ -17,7 +17,7 @@ from functools import partial
 from typing import cast
 
 from xdsl.context import Context
-from xdsl.dialects.builtin import MemRefType, ModuleOp, TensorType
+from xdsl.dialects.builtin import MemRefType, ModuleOp, TensorType, i1
 from xdsl.ir import Attribute, Operation, SSAValue
 from xdsl.passes import ModulePass
 from xdsl.rewriter import Rewriter
@@ -28,7 +28,7 @@ from ptoc.dialects.tile import IotaAttr, SplatAttr, TileLayout, TileType
 from ptoc.isa import dtypes
 from ptoc.isa.dtypes import DType
 from ptoc.passes.materialize_operands import WRITES, Write
-from ptoc.passes.planning.tiling import RowBlock, line_width, plain_tiling, split_rows
+from ptoc.passes.planning.tiling import RowBlock, line_width, plain_tiling, row_major_bytes, split_rows
 from ptoc.passes.rewriting import Emitter, Index, the_function
 from ptoc.passes.tile_values import Array, constant_array, pe_id
 
@@ -96,8 +96,9 @@ class _Nest:
         return True
 
     def emit(self) -> None:
+        tile_bytes = self._tile_bytes()
         for region in self._regions():
-            tiling = plain_tiling(region.rows, region.cols, self.widest)
+            tiling = plain_tiling(region.rows, region.cols, self.widest, tile_bytes)
             whole, rest = divmod(region.cols, tiling.cols)
             columns = [(0, whole * tiling.cols, tiling.cols)] if whole else []
             if rest:
@@ -109,6 +110,19 @@ class _Nest:
             for block in split_rows(region.rows, tiling.rows):
                 for each in columns:
                     self._loops(region, block, [each], tiling.cols)
+
+    def _tile_bytes(self) -> int:
+        """How large the widest tile may be, by what the nest loads, compares and holds."""
+        ops = set(_operations(self.write))
+        loads = sum(isinstance(op, nd.LoadOp) for op in ops)
+        masks = [v for op in (*ops, self.write) for v in op.operands if _element(v) == i1]
+        # Besides the kernel's own constants: the pattern of displacements, bytes to compare a bool array with, and
+        # zeros and ones where a mask becomes bytes.
+        constants = sum(isinstance(op, nd.SplatOp) for op in ops)
+        constants += self._needs_pattern and not isinstance(self.write, nd.ScatterOp)
+        constants += any(not isinstance(v.owner, nd.CompareOp) for v in masks)
+        constants += 2 * (_element(self.write.dest) == i1)
+        return row_major_bytes(loads, int(bool(masks)), constants, self.widest)
 
     def _regions(self) -> Iterator[_Region]:
         total = self.rows * self.cols

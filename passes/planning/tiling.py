@@ -9,8 +9,10 @@ from functools import lru_cache
 from ptoc.isa import layouts
 from ptoc.isa.dtypes import DType
 from ptoc.isa.registers import (
+    CELL_BYTES,
     GENERATIONS,
     HANDS,
+    LOCAL_POOL_BYTES,
     MAX_COLUMNS,
     MAX_LOCAL_SIZE_CODE,
     PE_COUNT,
@@ -64,23 +66,37 @@ class PlainTiling:
 
 
 ROW_MAJOR_BYTES = 8192
-"""Largest row-major tile of the streaming kernels: sixteen generations of three such tiles and their masks stay
-well below the Local pool, and a bundle moves enough to hide its own cost."""
+"""A row-major tile that fits whatever a streaming kernel loads: sixteen of them take half of the Local pool."""
+
+LARGE_ROW_MAJOR_BYTES = 16384
+"""A row-major tile that halves the number of bundles where the rings have room for it."""
 
 
-def plain_tiling(rows: int, cols: int, widest: int) -> PlainTiling:
+def row_major_bytes(loads: int, predicates: int, constants: int, widest: int) -> int:
+    """Bytes of a row-major tile for a kernel that loads and compares so many tiles per step, and holds constants.
+
+    Of sixteen generations in the hand of the moving tiles the predicates take their share; constants stay in another
+    hand; and the emptiest rings that earlier work leaves hold a cell per generation. Elements have ``widest`` bytes.
+    """
+    moving = min(GENERATIONS, loads * -(-GENERATIONS // max(1, loads + predicates)))
+    predicate_bytes = GENERATIONS * predicates * size_bytes(size_code(LARGE_ROW_MAJOR_BYTES // widest // 8))
+    residue = GENERATIONS * len(HANDS) * CELL_BYTES
+    needed = (moving + constants) * LARGE_ROW_MAJOR_BYTES + predicate_bytes + residue
+    return LARGE_ROW_MAJOR_BYTES if needed <= LOCAL_POOL_BYTES else ROW_MAJOR_BYTES
+
+
+def plain_tiling(rows: int, cols: int, widest: int, tile_bytes: int = ROW_MAJOR_BYTES) -> PlainTiling:
     """Tile shape for element-wise work on ``rows x cols`` elements of at most ``widest`` bytes."""
-    elements = ROW_MAJOR_BYTES // widest
+    elements = tile_bytes // widest
     tile_cols = min(power_of_two(cols), elements, MAX_COLUMNS)
     return PlainTiling(min(elements // tile_cols, -(-rows // PE_COUNT)), tile_cols)
 
 
 def line_width(length: int, widest: int) -> int:
     """Columns into which a long run of ``length`` elements is folded, so that every PE gets rows of it."""
-    elements = ROW_MAJOR_BYTES // widest
     if length < 64 * PE_COUNT:
         return length
-    return min(256, elements, power_of_two(length // (16 * PE_COUNT) + 1))
+    return min(256, ROW_MAJOR_BYTES // widest, power_of_two(length // (16 * PE_COUNT) + 1))
 
 
 @dataclass(frozen=True, slots=True)
