@@ -22,7 +22,6 @@ from ptoc.backend.statements import (
     Statement,
 )
 from ptoc.isa.commands import STARTS
-from ptoc.isa.forms import Instruction
 from ptoc.isa.image import MAGIC, Image, SectionName, unpack
 from ptoc.isa.instruction_set import instruction_length
 from ptoc.isa.operands import LABEL
@@ -32,6 +31,9 @@ from ptoc.isa.syntax import raw_data, target_field
 _RUN = re.compile(rb"(.)\1{63,}", re.DOTALL)
 _ROW_BYTES = 16
 _WORD, _LONGEST = 4, 8
+_REMEMBERED = 1 << 13
+"""Words whose text is kept; more than a program repeats, and few enough to stay near the processor."""
+
 _INDENT = "    "
 _ADDRESS_COLUMN = 56
 
@@ -61,7 +63,6 @@ class _Special(NamedTuple):
 
     text: str
     role: Role
-    instruction: Instruction
     distance: int | None
     """Bytes from here to the target."""
 
@@ -77,7 +78,9 @@ class _Listing:
         self._lines: list[str] = []
         self._offsets: dict[int, int] = {}
         self._places: dict[int, Location] = {}
-        self._roles: list[tuple[int, Role]] = []
+        # Two lists and no pairs, which would keep the garbage collector busy in a large image.
+        self._role_lines: list[int] = []
+        self._roles: list[Role] = []
         self._known: dict[bytes, str] = {}
         self._special: dict[int, _Special] = {}
         self._labels = _labels(image, "text")
@@ -138,6 +141,9 @@ class _Listing:
         """The line of a word that is not known yet, not of four bytes, or special."""
         special = self._special.get(word)
         if special is None:
+            if len(self._known) + len(self._special) >= _REMEMBERED:
+                self._known.clear()
+                self._special.clear()
             inst = self._isa.decode_word(word, size)
             text = None if inst is None else self._isa.text(inst)
             if inst is None or text is None:
@@ -147,13 +153,15 @@ class _Listing:
                 return self._remembered(self._indent + text, word, size)
             distance = None if target is None else 2 * inst[target]
             # No two words of different length are the same number: the low four bits tell the length.
-            special = self._special[word] = _Special(self._indent + text, role, inst, distance)
+            special = self._special[word] = _Special(self._indent + text, role, distance)
         if special.role:
-            self._roles.append((len(self._lines), special.role))
+            self._role_lines.append(len(self._lines))
+            self._roles.append(special.role)
         names = None if special.distance is None else self._labels.get(offset + special.distance)
-        if names is None:
+        branch = None if names is None else self._isa.decode_word(word, size)
+        if names is None or branch is None:
             return special.text
-        return self._indent + self._isa.format(special.instruction, label=lambda _: names[0])
+        return self._indent + self._isa.format(branch, label=lambda _: names[0])
 
     def _remembered(self, text: str, word: int, size: int) -> str:
         if size == _WORD:
@@ -176,7 +184,7 @@ class _Listing:
     def text(self, origin: int) -> str:
         """The finished text; with ``source``, addresses and source lines are in it as comments."""
         lines = self._lines
-        for index in unterminated(self._roles):
+        for index in unterminated(zip(self._role_lines, self._roles)):
             lines[index] += OPEN
         if self._source:
             lines = list(_commented(lines, self._offsets, self._places, origin))

@@ -2,7 +2,7 @@
 
 Disassembling is compared with unpacking the words (`struct.iter_unpack`), assembling with splitting the same text into
 tokens (one compiled regular expression), and 4 MiB with 1 MiB. All are measured in turns, in one process; a ratio is
-the median of the ratios of the rounds.
+the median of the ratios of the rounds. Times are of the processor, so that other work on the machine does not count.
 
 The input is to three quarters the code of compiled kernels, one after the other and repeated as often as needed, and to
 one quarter instructions with random legal fields, nearly all of them different. Compiled code alone is faster, for its
@@ -120,9 +120,9 @@ def unpack_words(code: bytes) -> None:
 
 def seconds(function: Callable[[], object]) -> float:
     gc.collect()
-    start = time.perf_counter()
+    start = time.process_time()
     function()
-    return time.perf_counter() - start
+    return time.process_time() - start
 
 
 def measure(rounds: int) -> dict[str, dict[str, float]]:
