@@ -178,7 +178,8 @@ def _to_integer(result: DType, operands: _Operands, post: PostProcess, offset: N
     clamped = np.clip(y, low, high)
     flags = 0
     clipped = limited != rounded
-    if clipped.any() or (clamped != y).any():
+    # A NaN or an infinity takes no offset, so it is not an offset of zero that leaves the range.
+    if ((clipped | (clamped != y)) & ordinary).any():
         flags |= OVERFLOW
     if (~clipped & (rounded != x)).any():
         flags |= NX

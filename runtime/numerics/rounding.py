@@ -24,7 +24,8 @@ def _to_odd(x: Reals) -> Reals:
 
 def _half_up(x: Reals) -> Reals:
     low: Reals = np.floor(x)
-    return low + (x - low >= 0.5)
+    rounded: Reals = np.copysign(low + (x - low >= 0.5), x)
+    return rounded
 
 
 def _half_away(x: Reals) -> Reals:

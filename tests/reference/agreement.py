@@ -9,6 +9,7 @@ from typing import Any
 from ptoc.isa.forms import Instruction
 from ptoc.runtime import Machine, Memory
 from ptoc.runtime.conformance import describe_tile
+from ptoc.runtime.errors import SimulatorDiagnostic
 from ptoc.runtime.tiles import Tile as SimulatedTile
 from reference.machine import Reference
 from reference.state import HANDS, Tile
@@ -55,7 +56,11 @@ def simulated(case: Case) -> State:
             machine.set_gpr(code, value, pe)
     pc, end = machine.load_address, None
     for inst in case.program:
-        outcome = machine.step_at(pc)
+        try:
+            outcome = machine.step_at(pc)
+        except SimulatorDiagnostic:
+            end = ("diagnostic", "", max(machine.processors[0].started - 1, 0))
+            break
         if outcome.fault is not None:
             end = ("fault", str(outcome.fault.kind), outcome.fault.bundle)
             break

@@ -99,13 +99,10 @@ class Builder:
             self._spoil(bundle)
         machine, before = self.machine, len(self.program)
         started, generations, gpr = machine.started, dict(machine.open), [list(regs) for regs in machine.gpr]
-        try:
-            self.program += bundle
-            if machine.run(bundle) is None:
-                return
-            self.done = self.rng.random() < 0.3
-        except NotImplementedError:
-            pass
+        self.program += bundle
+        if machine.run(bundle) is None:
+            return
+        self.done = self.rng.random() < 0.3
         if not self.done:
             del self.program[before:]
             machine.bundle, machine.group, machine.started = None, "closed", started

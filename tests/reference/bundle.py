@@ -7,11 +7,16 @@ from dataclasses import dataclass, field
 from ptoc.isa.forms import Instruction
 from reference.state import Refusal
 
+
+class Diagnostic(Exception):
+    """The program left the model: the PEs disagree on what the bundle has one copy of (program.md section 2.2)."""
+
+
 MASKS = (0b0000, 0b0001, 0b0010, 0b0100, 0b1000, 0b0011, 0b0111, 0b1111)
 
 
 def divergent(values: set[int]) -> bool:
-    """Whether the PEs disagree on what the bundle has one copy of, which leaves the model."""
+    """Whether the PEs have different values of something."""
     return len(values) > 1
 
 
@@ -86,7 +91,7 @@ class Bundle:
         if values is None:
             return None
         if divergent({values[pe] for pe in self.pes or [0]}):
-            raise NotImplementedError("dimensions differ between PEs")
+            raise Diagnostic("dimensions differ between PEs")
         return values[(self.pes or [0])[0]]
 
     def stray_attributes(self, *used: str) -> bool:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 from ptoc.isa.forms import Instruction
-from reference.bundle import MASKS, Binder, Bundle, command, divergent, modify, offsets
+from reference.bundle import MASKS, Binder, Bundle, Diagnostic, command, divergent, modify, offsets
 from reference.state import HANDS, POOL, Generation, Refusal, Shared, Tile, Waiting, cell, refuse_if, size
 
 STARTS = {
@@ -42,6 +42,8 @@ class Reference:
                 return "fault", refusal.kind, max(self.started - 1, 0)
             except Waiting:
                 return "waiting", "", max(self.started - 1, 0)
+            except Diagnostic:
+                return "diagnostic", "", max(self.started - 1, 0)
         return None
 
     def _step(self, inst: Instruction) -> None:
@@ -110,7 +112,7 @@ class Reference:
     def _local_view(self, tile: Tile, binder: Binder, slot: int, pes: list[int]) -> Tile:
         view = binder.views[slot]
         if divergent({view.latched[pe] for pe in pes}):
-            raise NotImplementedError("offsets of a Local view differ between PEs")
+            raise Diagnostic("offsets of a Local view differ between PEs")
         refuse_if(not tile.layout.startswith("CUBE"), "TileLegality")
         o, m = view.latched[pes[0]], size(view.size) // 128
         cr, cc = cell(tile.layout, tile.bits)
