@@ -8,6 +8,8 @@ import numpy as np
 import pytest
 from kernel_files import LINEAR, PAIR, Result, Run, Write
 
+from ptoc.isa.image import Image, pack
+
 INPUTS = "\ndef inputs():\n    return np.float32([1, 0, 2]), np.float32([3, 4, 1])\n"
 
 
@@ -65,6 +67,14 @@ def test_a_damaged_image_is_one_message(command: str, image: str, ptoc: Run, wri
     result = ptoc(command, "cut.img")
     assert (result.status, result.out) == (1, "")
     assert result.err == "cut.img: the section table reaches beyond the end of the file\n"
+
+
+@pytest.mark.parametrize("command", ["dis", "sim"])
+def test_an_image_of_an_unknown_revision_is_one_message(command: str, ptoc: Run, write: Write) -> None:
+    write(pack(Image(b"\1\0\0\0", isa="lost")), "lost.img")
+    result = ptoc(command, "lost.img")
+    assert (result.status, result.out) == (1, "")
+    assert result.err.startswith("lost.img: no ISA revision is called 'lost', known: ")
 
 
 def test_a_launch_by_hand_computes_the_result(image: str, ptoc: Run) -> None:
