@@ -1,0 +1,1 @@
+"""What shows that the simulator keeps every rule, and that nothing a program does breaks it."""
