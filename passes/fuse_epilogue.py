@@ -89,7 +89,14 @@ def _fuse_add(op: nd.AddOp) -> nd.MatmulAccOp:
 
 def _fuse_relu(op: nd.ReluOp) -> nd.MatmulAccOp:
     matmul = _matmul(op.source)
-    if matmul is None or _element(op.source).numeric_class != accumulator_of(matmul).numeric_class:
+    if matmul is not None and _element(op.source).numeric_class != accumulator_of(matmul).numeric_class:
+        reject(
+            op,
+            "np.maximum(x, 0) of an unsigned sum that is read as a signed one is not supported",
+            rule="B.FPATR ReluMode acts on a matmul's accumulator, and an unsigned one is never negative",
+            hint="sum in uint32, where np.maximum(x, 0) changes nothing",
+        )
+    if matmul is None:
         reject(
             op,
             "np.maximum(x, 0) is supported on the result of a matmul only",

@@ -23,6 +23,9 @@ NARROW_SLOT_COLS = 64
 
 LIVE_ACCUMULATORS = GENERATIONS - 1
 
+LONG_SUM = 512
+"""Products from which on a sum has a K loop."""
+
 TRAFFIC_SLACK = 1.25
 """How much more traffic than the least a tiling may cause in exchange for fewer kinds of block, hence less code."""
 
@@ -109,10 +112,16 @@ def _lonely(groups: int, g: int, slots: int, s: int) -> bool:
 
 
 def _depth(shape: MatmulShape, groups: int, cols: int) -> int:
-    """The deepest piece whose operands fit the Shared pool; 0 when none does."""
+    """The deepest piece whose operands fit the Shared pool; 0 when none does.
+
+    A long sum is cut so that its K loop exists (the first piece, without C, and the last one stand outside of it): then
+    its code is that of every longer sum.
+    """
     per_product = (groups * GROUP_ROWS * shape.a.bits + cols * shape.b.bits) // 8
-    deepest = SHARED_POOL_BYTES // per_product
-    return floor_power_of_two(min(deepest, shape.k)) if deepest else 0
+    deepest = min(SHARED_POOL_BYTES // per_product, shape.k)
+    if shape.k >= LONG_SUM:
+        deepest = min(deepest, shape.k // (2 if shape.has_c else 3))
+    return floor_power_of_two(deepest) if deepest else 0
 
 
 def _cost(shape: MatmulShape, tiling: SharedTiling, groups: int, slots: int) -> tuple[int, tuple[int, int]]:

@@ -71,6 +71,16 @@ def test_a_tiling_fits_the_machine(m: int, n: int, k: int, types: tuple, cols: i
     assert all(rows * columns != 1 for rows, columns in blocks), "a lone accumulator cannot live in hand T"
 
 
+@pytest.mark.parametrize("has_c", [False, True])
+@pytest.mark.parametrize("types", TYPES, ids=lambda t: "-".join(map(str, t)))
+@pytest.mark.parametrize("k", [512, 1000, 5000])
+def test_a_long_sum_has_a_loop(k: int, types: tuple, has_c: bool) -> None:
+    tiling = shared_tiling(MatmulShape(512, 512, k, *types, has_c), SLOT_COLS)
+    assert tiling is not None
+    plan = sum_schedule(k, tiling.k, has_c=has_c)
+    assert plan.start < plan.stop
+
+
 @pytest.mark.parametrize("n", [512, 1024, 2048])
 def test_square_problems_have_one_kind_of_block(n: int) -> None:
     tiling = shared_tiling(MatmulShape(n, n, n, dtypes.FP16, dtypes.FP16, dtypes.FP32, True), SLOT_COLS)
