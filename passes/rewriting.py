@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import TypeVar
 
@@ -33,14 +33,6 @@ def erase_dead(block: Block) -> None:
     for op in reversed(list(block.ops)):
         if op.results and not any(result.uses for result in op.results):
             Rewriter.erase_op(op)
-
-
-def carry_location(source: Operation, created: Iterable[Operation]) -> None:
-    """Give operations without a location, and what they contain, the location of ``source``."""
-    for op in created:
-        for each in op.walk():
-            if isinstance(each.location, UnknownLoc):
-                each.location = source.location
 
 
 def fill_locations(module: ModuleOp) -> None:

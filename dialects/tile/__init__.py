@@ -379,10 +379,6 @@ def _parse_integers(parser: AttrParser, names: Sequence[str]) -> list[int]:
     return values
 
 
-Pes = IntegerAttr
-"""Number of PEs that take part, always a prefix PE0..PE(n-1)."""
-
-
 class TileOperation(IRDLOperation):
     """What every tile operation has: the PEs that take part and, once allocated, its tile names."""
 
@@ -768,11 +764,6 @@ def is_tile(value: SSAValue) -> bool:
 def tile_capacity(value: SSAValue) -> int:
     """Bytes that a tile value takes on each PE."""
     return cast("TileType | PredicateType", value.type).capacity
-
-
-def owner_op(value: SSAValue) -> Operation | None:
-    """The operation that defines a value; ``None`` for block arguments."""
-    return value.owner if isinstance(value.owner, Operation) else None
 
 
 TILE = Dialect(
