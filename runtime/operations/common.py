@@ -190,10 +190,9 @@ def row_major(dtype: DType, capacity: int, valid_rows: int, valid_cols: int, col
 @lru_cache(maxsize=4096)
 def cube_tile(dtype: DType, layout: str, capacity: int, rows: int, cols: int) -> Descriptor:
     """The descriptor of a new CUBE tile; TileAllocation when the shape does not fit."""
-    try:
-        geometry = layouts.cube_geometry(layout, dtype.bits, rows, cols)
-    except ValueError as error:
-        raise Fault(ALLOCATION, str(error)) from None
+    if rows > layouts.M_ROWS.get(layout, rows):
+        raise Fault(ALLOCATION, f"{layout} holds at most {layouts.M_ROWS[layout]} rows, not {rows}")
+    geometry = layouts.cube_geometry(layout, dtype.bits, rows, cols)
     if geometry.storage_bytes > capacity:
         raise Fault(ALLOCATION, f"{rows} x {cols} {dtype} take {geometry.storage_bytes} of {capacity} bytes")
     return cube_descriptor(dtype, layout, capacity, rows, cols)
