@@ -7,19 +7,14 @@ the median of the ratios of the rounds. Times are of the processor, so that othe
 The input is to three quarters the code of compiled kernels, one after the other and repeated as often as needed, and to
 one quarter instructions with random legal fields, nearly all of them different. Compiled code alone is faster, for its
 lines repeat; random instructions alone are slower. Both are measured too, but the limits are about the mix.
-
-Run: python benchmarks/isa.py [--rounds 7] [--json FILE]
 """
 
 from __future__ import annotations
 
-import argparse
 import gc
 import itertools
-import json
 import random
 import re
-import statistics
 import struct
 import time
 from collections.abc import Callable, Iterator
@@ -27,6 +22,7 @@ from collections.abc import Callable, Iterator
 import numpy as np
 
 import ptoc
+from benchmarks.harness import Report, Row, Sample
 from ptoc.backend import assemble, disassemble
 from ptoc.isa.encoding import FORMS, Field, Form, Instruction
 from ptoc.isa.text import canonical
@@ -125,15 +121,13 @@ def seconds(function: Callable[[], object]) -> float:
     return time.process_time() - start
 
 
-def measure(rounds: int) -> dict[str, dict[str, float]]:
-    """Ratios and rates by input."""
-    results: dict[str, dict[str, float]] = {}
+def measure(report: Report) -> None:
     found = inputs()
     texts = {name: disassemble(code) for name, code in found.items()}
     for name, code in found.items():
         assert assemble(texts[name], raw=True) == code, name
     times: dict[tuple[str, str], list[float]] = {}
-    for _ in range(rounds):
+    for _ in range(report.pairs):
         for name, code in found.items():
             text = texts[name]
             steps: dict[str, Callable[[], object]] = {
@@ -145,52 +139,15 @@ def measure(rounds: int) -> dict[str, dict[str, float]]:
             for step, function in steps.items():
                 times.setdefault((name, step), []).append(seconds(function))
 
-    def ratio(numerator: tuple[str, str], denominator: tuple[str, str]) -> float:
-        return statistics.median(a / b for a, b in zip(times[numerator], times[denominator]))
+    def ratio(what: str, one: tuple[str, str], other: tuple[str, str], limit: float | None) -> None:
+        report.add(Row(what, Sample.of([a / b for a, b in zip(times[one], times[other])]), "x", limit))
 
     for name, code in found.items():
-        size = len(code) / MIB
-        results[name] = {
-            "disassemble / unpack": ratio((name, "disassemble"), (name, "unpack")),
-            "assemble / tokenise": ratio((name, "assemble"), (name, "tokenise")),
-            "disassemble MiB/s": size / statistics.median(times[name, "disassemble"]),
-            "assemble MiB/s": size / statistics.median(times[name, "assemble"]),
-            "lines": float(texts[name].count("\n")),
-            "different lines": float(len(set(texts[name].split("\n")))),
-        }
+        for step, base in (("disassemble", "unpack"), ("assemble", "tokenise")):
+            ratio(f"{step} / {base}, {name}", (name, step), (name, base), LIMITS[step] if name == "mix" else None)
+            rate = [len(code) / MIB / t for t in times[name, step]]
+            report.add(Row(f"{step}, {name}", Sample.of(rate), "MiB/s"))
+        lines = texts[name].split("\n")
+        report.note(f"    {name}: {len(lines) - 1} lines, {len(set(lines))} different ones")
     for step in ("disassemble", "assemble"):
-        results["mix 4 MiB"][f"{step} / 1 MiB"] = ratio(("mix 4 MiB", step), ("mix", step))
-    return results
-
-
-def verdicts(results: dict[str, dict[str, float]]) -> Iterator[tuple[str, float, float]]:
-    """What the limits are about: name, ratio, limit."""
-    yield "disassemble 1 MiB / unpack", results["mix"]["disassemble / unpack"], LIMITS["disassemble"]
-    yield "assemble 1 MiB / tokenise", results["mix"]["assemble / tokenise"], LIMITS["assemble"]
-    for step in ("disassemble", "assemble"):
-        yield f"{step} 4 MiB / 1 MiB", results["mix 4 MiB"][f"{step} / 1 MiB"], LIMITS[f"{step} 4 MiB"]
-
-
-def main() -> int:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--rounds", type=int, default=7, help="measurements of everything (default: 7)")
-    parser.add_argument("--json", metavar="FILE", help="write the results as JSON too")
-    options = parser.parse_args()
-    results = measure(options.rounds)
-    for name, row in results.items():
-        print(name)
-        for what, value in row.items():
-            print(f"  {what:<24}{value:>12.2f}")
-    good = True
-    print("limits")
-    for what, value, limit in verdicts(results):
-        good = good and value <= limit
-        print(f"  {what:<30}{value:>8.2f}  of at most {limit:g}: {'holds' if value <= limit else 'BROKEN'}")
-    if options.json:
-        with open(options.json, "w") as file:
-            json.dump({"results": results, "holds": good}, file, indent=1)
-    return 0 if good else 1
-
-
-if __name__ == "__main__":
-    raise SystemExit(main())
+        ratio(f"{step} 4 MiB / 1 MiB", ("mix 4 MiB", step), ("mix", step), LIMITS[f"{step} 4 MiB"])

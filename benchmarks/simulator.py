@@ -1,7 +1,6 @@
 """How fast the simulator is: microseconds per tiny bundle, and a 512 x 512 x 512 FP16 matmul.
 
-Both programs are plain instruction words made here, so the numbers say nothing about the compiler.
-Run: python benchmarks/simulator.py
+All programs are plain instruction words made here, so the numbers say nothing about the compiler.
 """
 
 from __future__ import annotations
@@ -11,6 +10,7 @@ from collections.abc import Callable
 
 import numpy as np
 
+from benchmarks.harness import Report, Row, Sample
 from ptoc.isa.dtypes import FP16, FP32, NONE_CODE, DType
 from ptoc.isa.encoding import make
 from ptoc.isa.layouts import LayoutCode
@@ -67,21 +67,26 @@ def machine(code: bytes) -> Machine:
     return m
 
 
-def median_seconds(make_machine: Callable[[], Machine], repeats: int = 7) -> float:
-    """The median time of a run, after one that warms up."""
-    times = []
-    for _ in range(repeats + 1):
-        m = make_machine()
-        start = time.perf_counter()
-        outcome = m.run()
-        times.append(time.perf_counter() - start)
-        assert outcome.status == "halted", outcome.fault
-    return float(np.median(times[1:]))
+def run_seconds(m: Machine) -> float:
+    """The time of a whole run."""
+    start = time.perf_counter()
+    outcome = m.run()
+    elapsed = time.perf_counter() - start
+    assert outcome.status == "halted", outcome.fault
+    return elapsed
 
 
-def report(name: str, code: bytes, bundles: int, launch: Callable[[bytes], Machine] | None = None) -> None:
-    seconds = median_seconds(lambda: (launch or machine)(code))
-    print(f"{name:34} {1e6 * seconds / bundles:8.1f} us per bundle, {1e3 * seconds:8.2f} ms")
+def per_bundle(
+    report: Report,
+    name: str,
+    code: bytes,
+    bundles: int,
+    limit: float | None = None,
+    launch: Callable[[bytes], Machine] = machine,
+) -> None:
+    """Microseconds per bundle, on a new machine for each run after one that warms up."""
+    times = [1e6 * run_seconds(launch(code)) / bundles for _ in range(report.pairs + 1)]
+    report.add(Row(name, Sample.of(times[1:]), "us per bundle", limit))
 
 
 def looped(body: bytes, times: int) -> bytes:
@@ -186,21 +191,18 @@ def check(code: bytes) -> None:
     assert m.memory.read(C, 4 * N * N) == want.tobytes(), "wrong product"
 
 
-def main() -> None:
+def measure(report: Report) -> None:
     tiny = 2000
     nd2m16, m162nd, nd2n8 = LayoutCode.ND2M16, LayoutCode.M162ND, LayoutCode.ND2N8
-    report("TLOAD row-major 8 x 8", looped(load(FP16, None, 8, 8, 0), tiny), tiny)
-    report("TLOAD CUBE 16 x 8", looped(load(FP16, nd2m16, 8, 16, 0), tiny), tiny)
+    per_bundle(report, "TLOAD row-major 8 x 8", looped(load(FP16, None, 8, 8, 0), tiny), tiny)
+    per_bundle(report, "TLOAD CUBE 16 x 8", looped(load(FP16, nd2m16, 8, 16, 0), tiny), tiny)
     own = address(BASE, 0x4000, per_pe=True)
-    report("TLOAD CUBE 16 x 8, own addresses", looped(own + load(FP16, nd2m16, 8, 16, 0), tiny), tiny)
-    report("TSTORE 8 x 8", load(FP16, None, 8, 8, 0) + looped(store(FP16, None, 8, 8, 0), tiny), tiny)
+    per_bundle(report, "TLOAD CUBE 16 x 8, own addresses", looped(own + load(FP16, nd2m16, 8, 16, 0), tiny), tiny)
+    code = load(FP16, None, 8, 8, 0) + looped(store(FP16, None, 8, 8, 0), tiny)
+    per_bundle(report, "TSTORE 8 x 8", code, tiny)
     operands = load(FP16, nd2m16, 8, 16, 0) + load(FP16, nd2n8, 8, 8, 1) + load(FP32, nd2m16, 8, 16, 2)
-    report("TMATMUL_ACC 16 x 8 x 8", operands + looped(multiply(16, 8, 8), tiny), tiny)
-    report("TSTORE CUBE 16 x 8", operands + looped(store(FP32, m162nd, 8, 16, 32), tiny), tiny)
+    per_bundle(report, "TMATMUL_ACC 16 x 8 x 8", operands + looped(multiply(16, 8, 8), tiny), tiny)
+    per_bundle(report, "TSTORE CUBE 16 x 8", operands + looped(store(FP32, m162nd, 8, 16, 32), tiny), tiny)
     code, bundles = cube_matmul()
     check(code)
-    report("512^3 FP16, Shared operands", code, bundles, cube_machine)
-
-
-if __name__ == "__main__":
-    main()
+    per_bundle(report, "512^3 FP16, Shared operands", code, bundles, launch=cube_machine)
