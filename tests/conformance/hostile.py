@@ -134,9 +134,10 @@ def mutated_vector(rng: random.Random) -> Program:
     return Program(b"".join(words), program.memory_size, program.segments, tuple(gpr))
 
 
-_STARTS = [BY_KEY[f"BSTART.{name}"] for name in ("TLOAD", "TLOAD", "TSTORE", "TMATMUL", "TMATMUL.ACC", "MSCATTER.MASK")]
-_HEADER = [BY_KEY[key] for key in ("B.DIM.LB0", "B.DIM.LB1", "C.B.DIMI", "B.IOR", "B.IOT.D", "B.IOT.SD", "B.IOT.SS")]
-_RANGES = [BY_KEY[key] for key in ("B.IOS", "B.SUBVIEW", "B.ASSEMBLE", "B.IOT.S", "B.DATR", "B.FPATR", "B.IOT.SSD")]
+_STARTS = [BY_KEY[f"BSTART.{name}"] for name in ("TLOAD", "TSTORE", "TMATMUL", "TMATMUL.ACC", "MSCATTER.MASK")]
+_DIMS = [BY_KEY[key] for key in ("B.DIM.LB0", "B.DIM.LB1", "C.B.DIMI")]
+_HEADER = [BY_KEY[key] for key in ("B.IOR", "B.IOT.D", "B.IOT.S", "B.IOT.SD", "B.IOT.SS", "B.IOT.SSD")]
+_RANGES = [BY_KEY[key] for key in ("B.IOS", "B.SUBVIEW", "B.ASSEMBLE", "B.DATR", "B.FPATR", "B.CATR")]
 _COMMON = [form for form in FORMS if form.tier in ("needed", "core")]
 
 
@@ -162,14 +163,20 @@ def random_instructions(rng: random.Random) -> Program:
 
 
 def random_bundles(rng: random.Random) -> Program:
-    """Tile bundles of the right shape with random operands."""
+    """Tile bundles of the right shape with random operands: loads, then whatever may read them."""
     code = b""
-    for _ in range(rng.randint(1, 8)):
-        start = random_instruction(rng, _STARTS)
-        forms = _HEADER if rng.random() < 0.6 else _HEADER + _RANGES
-        header = [random_instruction(rng, forms) for _ in range(rng.randint(1, 6))]
-        if rng.random() < 0.5:
-            header = [inst for n, inst in enumerate(header) if inst.form not in [h.form for h in header[:n]]]
+    mode = rng.randrange(1, 8)
+    for n in range(rng.randint(1, 8)):
+        start = random_instruction(rng, _STARTS[:1] if n < 2 else _STARTS)
+        header = [random_instruction(rng, _DIMS) for _ in range(rng.randint(0, 3))]
+        header += [random_instruction(rng, _HEADER) for _ in range(rng.randint(0, 2))]
+        if rng.random() < 0.4:
+            header += [random_instruction(rng, _RANGES) for _ in range(rng.randint(1, 3))]
+        if rng.random() < 0.8:
+            header = [inst for at, inst in enumerate(header) if inst.form not in [h.form for h in header[:at]]]
+        if start.key == "BSTART.TLOAD" and rng.random() < 0.9:
+            header = [inst for inst in header if not inst.key.startswith("B.IO")]
+            header.append(make("B.IOT.D", SizeCode=rng.randint(1, 4), DstTile=rng.randrange(4), PEMode=mode, L=1))
         if start.key.startswith("BSTART.TMATMUL"):
             header.insert(0, make("B.FPATR"))
         code += b"".join(inst.to_bytes() for inst in (start, *header, make("BSTOP")))

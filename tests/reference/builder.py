@@ -16,16 +16,8 @@ from reference.machine import Reference
 from reference.values import CODES
 
 MEMORY = 1 << 16
-RANDOM, FLOATS, SMALL, WORDS, SLOPES, SHIFTS, STEPS, OUT = (
-    0x0000,
-    0x4000,
-    0x6000,
-    0x7000,
-    0x7800,
-    0x7C00,
-    0x8000,
-    0xC000,
-)
+RANDOM, FLOATS, SMALL, WORDS, OFFSETS = 0x0000, 0x4000, 0x6000, 0x7000, 0x7400
+SLOPES, SHIFTS, STEPS, OUT = 0x7800, 0x7C00, 0x8000, 0xC000
 """Areas of memory: any bits, ordinary FP32 numbers, bytes near zero, legal parameter words, small multiples of 8."""
 
 
@@ -38,16 +30,18 @@ def memory_image(rng: random.Random) -> bytes:
     for at in range(SMALL, WORDS):
         out[at] = rng.randint(-4, 4) & 0xFF
     for at in range(WORDS, STEPS, 8):
-        word = {0: scale_word, 1: slope_word, 2: shift_word}[(at >= SLOPES) + (at >= SHIFTS)]
-        out[at : at + 8] = word(rng).to_bytes(8, "little")
+        if at < SLOPES:
+            word = scale_word(rng, rng.randint(0, 511) if at >= OFFSETS else 0)
+        else:
+            word = slope_word(rng) if at < SHIFTS else shift_word(rng)
+        out[at : at + 8] = word.to_bytes(8, "little")
     for at in range(STEPS, OUT, 4):
         out[at : at + 4] = (8 * rng.randint(0, 200)).to_bytes(4, "little")
     return bytes(out)
 
 
-def scale_word(rng: random.Random) -> int:
-    """A scale that is legal in every scale mode; now and then with a nine-bit offset."""
-    offset = rng.choice([0, 0, rng.randint(0, 511)])
+def scale_word(rng: random.Random, offset: int) -> int:
+    """A scale that is legal in every scale mode, with an offset that only some have."""
     return (rng.randint(120, 134) << 10 | rng.getrandbits(10)) << 13 | offset << 37
 
 

@@ -143,7 +143,7 @@ def _base(build: Builder, dtype: str, role: str = "") -> int:
     if dtype in ("S32", "U32"):
         area = rng.choice([b.STEPS, b.RANDOM])
     if role in ("quantization", "slope"):
-        area = {"quantization": b.WORDS, "slope": b.SLOPES, "shift": b.SHIFTS}[role]
+        area = b.WORDS if role == "quantization" else b.SLOPES
     if role == "CScale":
         area = b.SMALL
     return build.register([area + step * rng.randrange(60)] * 4)
@@ -161,8 +161,10 @@ def _operands(build: Builder, plan: Plan, groups: list[tuple[int, int]], shared:
         if role in ("C", "A", "B", "RowMaxIn"):
             dtype = {"A": plan.a_type, "B": plan.b_type}.get(role, plan.accumulator)
             base = _base(build, dtype)
-        if role == "quantization" and plan.mode in SHIFTS:
-            base = build.register([b.SHIFTS + 8 * rng.randrange(60)] * 4)
+        if role == "quantization":
+            wide = MODES[plan.mode][3] >= 9
+            area = b.SHIFTS if plan.mode in SHIFTS else rng.choice([b.WORDS, b.OFFSETS]) if wide else b.WORDS
+            base = build.register([area + 8 * rng.randrange(60)] * 4)
         for mask, rows in groups:
             _load_operand(build, plan, role, hand, base, mask, rows)
 
@@ -224,9 +226,8 @@ def _words(build: Builder, plan: Plan) -> list[int]:
     """Registers with the scalar parameter words."""
     rng, words = build.rng, []
     if MODES[plan.mode][2] == "S":
-        word = b.shift_word(rng) if plan.mode in SHIFTS else b.scale_word(rng)
-        if MODES[plan.mode][3] < 9 and plan.mode not in SHIFTS and rng.random() < 0.95:
-            word &= (1 << 37) - 1
+        offset = rng.getrandbits(MODES[plan.mode][3] if rng.random() < 0.95 else 9)
+        word = b.shift_word(rng) if plan.mode in SHIFTS else b.scale_word(rng, offset)
         words.append(build.register([word, word, rng.choice([word, word ^ 1 << 13]), word]))
     if plan.relu == 2:
         words.append(build.register([b.slope_word(rng)] * 4))

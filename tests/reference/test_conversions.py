@@ -42,9 +42,7 @@ def test_every_mode(mode: int) -> None:
         relu, saturate = rng.randrange(4), bool(free and rng.getrandbits(1))
         rmode = rng.randrange(8) if rounding == ANY else 0
         element = Element(mode, relu, accumulator, rmode, saturate)
-        word = shift_word(rng) if mode in SHIFTS else scale_word(rng)
-        if mode not in SHIFTS:
-            word = word & (1 << 37) - 1 | rng.getrandbits(offset) << 37
+        word = shift_word(rng) if mode in SHIFTS else scale_word(rng, rng.getrandbits(offset))
         slope = slope_word(rng) if relu >= 2 else None
         for v in accumulators(rng):
             operands = (v, word if parameter else None, slope)
