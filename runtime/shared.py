@@ -72,9 +72,15 @@ class Generation:
         """Put the valid rectangle of a fragment where its cells stand in the parent."""
         first = fragment.first_cell * CELL_BYTES * 8 // self.dtype.bits
         rows, cols = values.shape
-        numbers = first + np.arange(rows)[:, None] * self.cols + np.arange(cols)
-        self._values[numbers] = values
-        self._defined[numbers] = True
+        row, col = divmod(first, self.cols)
+        if col + cols <= self.cols and (row + rows) * self.cols <= len(self._values):
+            area = np.s_[row : row + rows, col : col + cols]
+            self._values.reshape(-1, self.cols)[area] = values
+            self._defined.reshape(-1, self.cols)[area] = True
+        else:
+            numbers = first + np.arange(rows)[:, None] * self.cols + np.arange(cols)
+            self._values[numbers] = values
+            self._defined[numbers] = True
         self._valid_cols = max(self._valid_cols, cols)
         self.fragments.append(fragment)
 

@@ -46,13 +46,27 @@ def accumulate_floats(a: Floats, b: Floats, start: Floats | None, *, exact: bool
 def accumulate_integers(a: Floats, b: Floats, start: Words | None, *, product_bits: int) -> Words:
     """``start + a @ b`` modulo 2^32 for integers held in FP32; no product exceeds 2^product_bits in size.
 
-    Floating BLAS does the sums, in FP32 where all of them stay exact and in FP64 otherwise.
+    The compiled kernel or floating BLAS does the sums: in FP32 where all of them stay exact, in FP64 otherwise.
     """
     if a.shape[1] << product_bits <= _FLOAT32_EXACT:
-        product = (a @ b).astype(np.int64).astype(np.uint32)
+        product = _exact_product(a, b).astype(np.int32).view(np.uint32)
     else:
         product = (a.astype(np.float64) @ b.astype(np.float64)).astype(np.int64).astype(np.uint32)
     return product if start is None else product + start
+
+
+def _exact_product(a: Floats, b: Floats) -> Floats:
+    """``a @ b`` where every partial sum is exact.
+
+    Tiles are small for BLAS, whose threads wait for each other after each of them; the compiled kernel is used once
+    it is loaded.
+    """
+    acc = np.zeros((a.shape[0], b.shape[1]), np.float32)
+    kernel = CHOICE.kernel(*acc.shape, a.shape[1], True)
+    if kernel is portable_kernel:
+        return a @ b
+    kernel(np.ascontiguousarray(a), np.ascontiguousarray(b), acc)
+    return acc
 
 
 def product_bits(a: DType, b: DType) -> int:
