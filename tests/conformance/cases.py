@@ -76,6 +76,7 @@ def dims(*values: int) -> str:
 
 A, B = cube("S8", "ND2M16", 4, 4, "->T<1>"), cube("S8", "ND2N8", 4, 4, "->U<1>")
 AB = A + B
+DATR = "B.DATR {{{}, DTYPE_NONE, Zero, EQ, Default, 0, 0}}"
 STORE_A = (
     "BSTART.TSTORE S8; B.DATR {M162ND, DTYPE_NONE, Zero, EQ, Default, 0, 0}; B.DIM LB0, 4; B.DIM LB1, 4; "
     "B.IOR a2, a1; B.IOT T#1, mask=0001, last; "
@@ -392,4 +393,15 @@ OWN: dict[str, Own] = {
         2,
     ),
     "TMATMUL.5": Own(GROUP + SHARED_B + f"BSTART.TMATMUL S8; {fpatr()}; {dims(4, 4, 4)}; {RIGHT}" + A_TO_M, "none", 0),
+    "TLOAD.norm.0": Own("BSTART.TLOAD U8; B.DIM LB0, 0; B.IOT T#9, mask=0000; BSTOP", "none", 0),
+    "TLOAD.cube.0": Own(f"BSTART.TLOAD U8; {DATR.format('ND2M16')}; B.IOT mask=0000, ->T<1>; BSTOP", "none", 0),
+    "TLOAD.shared.0": Own("BSTART.TLOAD U8; B.DIM LB0, 0; B.IOS mask=0000, ->S1<1>; BSTOP", "none", 0),
+    "TSTORE.norm.0": Own("BSTART.TSTORE U8; B.IOT T#9, mask=0000; BSTOP", "none", 0),
+    "TSTORE.cube.0": Own(f"BSTART.TSTORE U8; {DATR.format('M162ND')}; B.IOT T#9, mask=0000; BSTOP", "none", 0),
+    "TSTORE.shared.0": Own("BSTART.TSTORE U8; B.DIM LB0, 0; B.IOS S1, mask=0000; BSTOP", "none", 0),
+    "MSCATTER_MASK.0": Own("BSTART.MSCATTER.MASK U8; B.IOT T#9, mask=0000; BSTOP", "none", 0),
+    "TCMP.0": Own("BSTART.VEC TCMP, U8; B.IOR a0; B.IOT T#9, mask=0000; BSTOP", "none", 0),
+    "TMATMUL.0": Own("BSTART.TMATMUL S8; B.IOS S1, mask=0000; B.IOT T#9, mask=0000; BSTOP", "none", 0),
+    "command.subview.0": Own("BSTART.TSTORE U8; B.IOS S1, mask=0000; B.SUBVIEW 1, a0, 0, 12; BSTOP", "none", 0),
+    "command.assemble.0": Own("BSTART.TLOAD U8; B.IOS S1, mask=0000; B.ASSEMBLE 1, 1, a0, 0, 12; BSTOP", "none", 0),
 }

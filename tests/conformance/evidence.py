@@ -8,14 +8,14 @@ from __future__ import annotations
 
 import gzip
 import json
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cache, cached_property
 from pathlib import Path
 from typing import Any
 
 from conformance.cases import OWN
-from conformance.rule import PROBE, WAITS, Rule
+from conformance.rule import NONE, PROBE, WAITS, Rule
 from conformance.switches import AnyValue, Off, RunCase, Switch, without
 from ptoc.isa.encoding import decode_word
 from ptoc.isa.forms import Instruction
@@ -122,10 +122,10 @@ def cases() -> dict[str, Case]:
     return found
 
 
-def opposite(offs: tuple[Off, ...]) -> tuple[Off, ...]:
+def opposite(offs: Sequence[Off]) -> list[Off]:
     """The switches that make a check refuse everything, as far as it is a condition."""
     conditions = [off for off in offs if isinstance(off, Switch) and not _is_call(off.condition)]
-    return tuple(replace(off, value=not off.value) for off in conditions)
+    return [replace(off, value=not off.value) for off in conditions]
 
 
 def _is_call(condition: str) -> bool:
@@ -160,7 +160,7 @@ def search(rule: Rule, wanted: int = 2) -> dict[str, list[str]]:
             for case in violations(rule):
                 if len(shown) < wanted and not case.holds(run):
                     shown.append(case.name)
-    if rule.fault == "none":
+    if rule.fault == NONE:
         return {"kept": shown, "violated": []}
     return {"kept": _kept(rule, wanted), "violated": shown}
 

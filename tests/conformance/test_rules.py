@@ -6,8 +6,7 @@ import pytest
 
 from conformance.evidence import cases, opposite, recorded
 from conformance.generate import PAGE, page
-from conformance.rule import Rule
-from conformance.rules import RULES
+from conformance.rule import RULES, Rule
 from conformance.switches import AnyValue, Switch, faulting_conditions, without
 from ptoc.runtime.conformance import run_case
 
