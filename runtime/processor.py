@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import lru_cache
 from typing import Any
 
 from ptoc.isa.faults import Fault, FaultKind
 from ptoc.isa.image import LineRow
-from ptoc.isa.instruction_set import instruction_length
+from ptoc.isa.instruction_set import InstructionSet, instruction_length
 from ptoc.isa.registers import GPR, GPR_COUNT, PE_COUNT
 from ptoc.isa.revisions import instruction_set
 from ptoc.runtime.bundle import Bundle, LocalBinding, SharedBinding
@@ -22,6 +23,12 @@ from ptoc.runtime.scalar import Step
 
 _PROGRAM = frozenset({"core", "code", "lines", "isa", "load_address", "_steps"})
 _SURROUNDINGS = frozenset({"memory", "windows", "plans", "freedom", "load_address"})
+
+
+@lru_cache(maxsize=32)
+def _steps_of(isa: InstructionSet, code: bytes, load_address: int) -> dict[int, Step]:
+    """The steps of a program by address, as far as they are decoded; they are the same on every core and launch."""
+    return {}
 
 
 class Processor:
@@ -50,7 +57,7 @@ class Processor:
         self.group_role = -1
         self._group: LocalBinding | SharedBinding | None = None
         self._group_end = -1
-        self._steps: dict[int, Step] = {}
+        self._steps = _steps_of(self.isa, code, self.load_address)
         self._executed = 0
         self.core.load_address = self.load_address
         self.core.plans.clear()
