@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+import gc
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from typing import Any
 
 from xdsl.utils.exceptions import VerifyException
@@ -52,6 +54,19 @@ def trace_kernel(
     return trace, Results(form, trace.finish(values))
 
 
+@contextmanager
+def _no_collection() -> Iterator[None]:
+    """No garbage collection meanwhile: the IR is large, full of cycles and alive, and searching it finds nothing."""
+    enabled = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if enabled:
+            gc.enable()
+
+
+@_no_collection()
 def compile_kernel(
     function: Callable[..., Any],
     name: str,
