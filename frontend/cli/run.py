@@ -3,9 +3,15 @@
 from __future__ import annotations
 
 import argparse
+import time
 from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
 
 from ptoc.cli import FINDING, GOOD
+
+if TYPE_CHECKING:
+    from ptoc.kernel import Kernel
+    from ptoc.runtime.profile import Profile
 
 
 def main(arguments: Sequence[str]) -> int:
@@ -13,6 +19,7 @@ def main(arguments: Sequence[str]) -> int:
     parser.add_argument("kernel", metavar="FILE.py[:kernel]", help="a file with @ptoc.jit kernels and inputs()")
     parser.add_argument("-v", "--verbose", action="store_true", help="the whole report, not only the verdict")
     parser.add_argument("--stats", action="store_true", help="what the program moves, computes and occupies")
+    parser.add_argument("--profile", action="store_true", help="where the simulator spends its time; runs for a second")
     options = parser.parse_args(arguments)
 
     from ptoc.cli.complaints import user_code
@@ -27,4 +34,18 @@ def main(arguments: Sequence[str]) -> int:
     print(report if options.verbose or not report.ok else report.verdict)
     if options.stats and all(array.size for array in inputs):  # nothing runs for arrays without elements
         print_table(f"{selected.name}: one run", selected.kernel.program_for(*inputs).stats)
+    if options.profile:
+        with user_code(selected.file):
+            print(profile(selected.kernel, inputs))
     return GOOD if report.ok else FINDING
+
+
+def profile(kernel: Kernel, inputs: Sequence[Any], seconds: float = 1.0) -> Profile:
+    """Where the time of a kernel's runs goes, over as many as fit."""
+    from ptoc.runtime.profile import Profile
+
+    with Profile() as found:
+        end = time.perf_counter() + seconds
+        while time.perf_counter() < end:
+            kernel(*inputs)
+    return found

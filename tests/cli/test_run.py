@@ -36,6 +36,12 @@ def test_stats_are_plain_text_away_from_a_terminal(ptoc: Run, write: Write) -> N
     assert rows["  macs useful"] == str(5 * 9 * 3)
 
 
+def test_a_profile_names_kinds_of_bundles(ptoc: Run, write: Write) -> None:
+    result = ptoc("run", "--profile", write(LINEAR))
+    assert result.status == 0
+    assert {"TLOAD", "all"} <= {line.split()[0] for line in result.out.splitlines()}
+
+
 def test_stats_are_a_table_on_a_terminal(ptoc: Run, write: Write, monkeypatch: pytest.MonkeyPatch) -> None:
     file = write(LINEAR)
     monkeypatch.setattr("sys.stdout.isatty", lambda: True)
