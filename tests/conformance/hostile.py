@@ -60,11 +60,11 @@ def run(program: Program) -> str:
     if outcome.fault is None:
         return outcome.status
     if outcome.fault.kind != FaultKind.BundlePostCommit:
-        _check_nothing_changed(program, machine, outcome)
+        check_nothing_changed(program, machine, outcome)
     return str(outcome.fault.kind)
 
 
-def _check_nothing_changed(program: Program, machine: Machine, outcome: Outcome) -> None:
+def check_nothing_changed(program: Program, machine: Machine, outcome: Outcome) -> None:
     """The state after a fault is that after all instructions before the faulting one."""
     twin = program.machine()
     twin.run(outcome.steps - 1)
