@@ -252,11 +252,9 @@ def _locals(
         take = min(len(rest), rng.choice([1, 2, 2, 2]))
         pieces.append(rest[:take])
         rest = rest[take:]
-    while len(pieces) < len(targets):
-        pieces.append([])
-    while len(pieces) > 4:
-        pieces = [p for p in (selectors[0:2], selectors[2:4], selectors[4:6], selectors[6:8]) if p or len(targets)]
-        pieces = pieces[:4]
+    if len(pieces) > 4:
+        pieces = [selectors[i : i + 2] for i in range(0, len(selectors), 2)]
+    pieces += [[] for _ in range(len(targets) - len(pieces))]
     first = len(pieces) - len(targets)
     codes = [code, 1 if height <= 32 else 2, 4]
     made = []
