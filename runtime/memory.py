@@ -295,7 +295,8 @@ class Memory:
         only = self._one_region(addresses, nbytes)
         if only is not None and not only.address % nbytes:
             elements = only.data[: len(only.data) // nbytes * nbytes].view(values.dtype)
-            elements[(addresses - np.uint64(only.address)) // np.uint64(nbytes)] = values
+            places = addresses - np.uint64(only.address) >> np.uint64(nbytes.bit_length() - 1)
+            elements[places.view(np.int64)] = values
             return
         raw = np.ascontiguousarray(values).view(np.uint8).reshape(-1, nbytes)
         for region in self._regions:

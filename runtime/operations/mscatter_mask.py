@@ -42,14 +42,14 @@ class Scatter:
             data, index = (resolve(core, bundle, pe, first, slot) for slot in (0, 1))
             mask = resolve(core, bundle, pe, second, 0)
             self._check(data, index, mask)
-            enabled = mask.values != 0
-            addresses = np.uint64(lane(core.regs[self.base], pe)) + _displacements(index)[enabled]
-            values = data.values[enabled]
+            lanes = np.flatnonzero(mask.values != 0)
+            addresses = _displacements(index).take(lanes) + np.uint64(lane(core.regs[self.base], pe))
+            values = data.values.take(lanes)
             try:
                 window = core.window(bundle, pe)
                 core.memory.probe_elements(addresses, values.dtype.itemsize, write=True, window=window)
             except AccessFault as fault:
-                raise _of_lane(fault, pe, enabled) from None
+                raise _of_lane(fault, pe, lanes, self.shape) from None
             stores.append(Store(pe, addresses, values))
         commit(core, bundle, stores)
         core.counters.gm_bytes_written += sum(store.values.nbytes for store in stores)
@@ -64,11 +64,10 @@ class Scatter:
             raise Fault(LEGALITY, "the shapes of data, index, mask and bundle differ")
 
 
-def _of_lane(fault: AccessFault, pe: int, enabled: NDArray[np.bool_]) -> AccessFault:
+def _of_lane(fault: AccessFault, pe: int, lanes: NDArray[np.int64], shape: tuple[int, int]) -> AccessFault:
     """The fault of the n-th enabled lane, with the place of that lane in the tile."""
     assert fault.element is not None
-    row, col = (int(place) for place in np.argwhere(enabled)[fault.element[1]])
-    return replace(fault, pe=pe, element=(row, col))
+    return replace(fault, pe=pe, element=divmod(int(lanes[fault.element[1]]), shape[1]))
 
 
 def prepare(bundle: Bundle) -> Scatter:
