@@ -2,11 +2,12 @@
 
 The planning itself is ``planning.rings``: this pass translates the function into it and writes the proven names back
 as ``into`` and ``slots``. Where tiles of earlier work would overflow the pool, the rings are flushed at a point where
-no tile is live: sixteen one-cell loads per hand age everything out.
+no tile is live: a loop of sixteen one-cell loads per hand ages everything out.
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import cast
 
@@ -23,7 +24,7 @@ from ptoc.isa.registers import GENERATIONS, HANDS, PE_COUNT
 from ptoc.passes.diagnostics import reject
 from ptoc.passes.planning import rings
 from ptoc.passes.planning.rings import Carried, DoesNotFit, Item, Loop, NewQueue, Plan, PoolFull, Pop, Push, Step
-from ptoc.passes.rewriting import Emitter, the_function
+from ptoc.passes.rewriting import Emitter, Index, the_function
 
 MAX_FLUSHES = 64
 
@@ -172,7 +173,7 @@ def _flush(function: func.FuncOp, translation: _Translation, full: PoolFull) -> 
     quiet = rings.quiet_point(translation.program, position)
     point = translation.tops[quiet]
     before = translation.tops[quiet - 1] if quiet else None
-    if any(isinstance(op, tile.LoadOp) and op.into is not None for op in (point, before)):
+    if any(_ages_out(op) for op in (point, before)):
         return False
     source = function.body.block.args[0]
     dtype = dtype_of(source.type.element_type)  # pyright: ignore
@@ -180,12 +181,24 @@ def _flush(function: func.FuncOp, translation: _Translation, full: PoolFull) -> 
     emitter.constants.update(_constants(function))
     zero, one = emitter.index(0), emitter.index(1)
     cell = TileType.get(1, 1, dtype, TileLayout.NORM)
-    for hand in full.hands:
-        for _ in range(GENERATIONS):
+
+    def body(inner: Emitter, generation: Index, carried: Sequence[SSAValue]) -> Sequence[SSAValue]:
+        for hand in full.hands:
             load = tile.LoadOp(source, zero, zero, (one, one), PE_COUNT, cell)
             load.properties["into"] = HandAttr(Hand(HANDS[hand]))
-            emitter.emit(load)
+            inner.emit(load)
+        return ()
+
+    emitter.loop(0, GENERATIONS, 1, body, name="generation")
     return True
+
+
+def _ages_out(op: Operation | None) -> bool:
+    """Whether an operation is a loop that ``_flush`` made."""
+    if not isinstance(op, scf.ForOp):
+        return False
+    first = op.body.block.first_op
+    return isinstance(first, tile.LoadOp) and first.into is not None
 
 
 def _constants(function: func.FuncOp) -> dict[int, SSAValue]:

@@ -10,6 +10,7 @@ Rules: ISA, Local tile registers (naming, age-out, pool) and rule 10 of TMATMUL_
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
@@ -201,6 +202,21 @@ class _Replay:
             else:
                 self.queue(item)
 
+    def attempt(self, stretch: Program, hands: dict[int, int]) -> None:
+        """Run a stretch with these hands for its values; where that fails, all is as before."""
+        state, peak = self.state, self.peak
+        before = _State([[list(ring) for ring in pe] for pe in state.rings], list(state.used), state.bound)
+        before.next_generation = state.next_generation
+        self.hands.update(hands)
+        try:
+            self.run(stretch)
+        except DoesNotFit:
+            self.state, self.peak = before, peak
+            for step in steps_of(stretch):
+                for position in range(len(step.uses)):
+                    self.names.pop((self.number[id(step)], position), None)
+            raise
+
     def loop(self, loop: Loop) -> None:
         bound = self.state.bound
         for c in loop.carried:
@@ -347,34 +363,28 @@ def plan(program: Program, pinned: dict[int, int] | None = None) -> Plan:
     what precedes it. ``pinned`` fixes the hand of some values. When a stretch takes none, the failure of the first
     strategy is raised: it is the one that wastes the least.
     """
-    roles = _roles(program)
-    stretch_of_step, stretch_of_value = _stretches(program)
-    choice: dict[int, int] = {}
-    failures: dict[int, DoesNotFit] = {}
-    while True:
-        strategy = {value: _STRATEGIES[choice.get(stretch_of_value[value], 0)] for value in roles}
-        hands = {value: HANDS.index(strategy[value][role]) for value, role in roles.items()}
-        try:
-            return replay(program, hands | (pinned or {}))
-        except DoesNotFit as reason:
-            stretch = stretch_of_step[id(reason.step)]
-            failures.setdefault(stretch, reason)
-            choice[stretch] = choice.get(stretch, 0) + 1
-            if choice[stretch] == len(_STRATEGIES):
-                raise failures[stretch] from None
+    roles, pinned = _roles(program), pinned or {}
+    run = _Replay(program, {})
+    for stretch in _stretches(program):
+        values = [value for value in _defines(stretch) if value in roles]
+        failures: list[DoesNotFit] = []
+        for strategy in _STRATEGIES:
+            hands = {value: pinned.get(value, HANDS.index(strategy[roles[value]])) for value in values}
+            try:
+                run.attempt(stretch, hands)
+                break
+            except DoesNotFit as reason:
+                failures.append(reason)
+        else:
+            raise failures[0] from None
+    return Plan(run.hands, run.names, run.peak)
 
 
-def _stretches(program: Program) -> tuple[dict[int, int], dict[int, int]]:
-    """The number of the stretch that each step (by identity) and each value belongs to."""
-    of_step: dict[int, int] = {}
-    of_value: dict[int, int] = {}
-
-    stretch = 0
-    for item, quiet in zip(program, _quiet(program)):
-        stretch += quiet
-        of_value.update(dict.fromkeys(_defines([item]), stretch))
-        of_step.update((id(step), stretch) for step in steps_of([item]))
-    return of_step, of_value
+def _stretches(program: Program) -> Iterator[Program]:
+    """The program in pieces between which no tile is live."""
+    starts = [n for n, quiet in enumerate(_quiet(program)) if quiet]
+    for start, end in itertools.pairwise(starts):
+        yield program[start:end]
 
 
 def quiet_point(program: Program, position: int) -> int:
