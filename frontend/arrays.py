@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -10,6 +11,8 @@ import numpy as np
 import numpy.typing as npt
 
 from ptoc.errors import ArgumentError
+
+CONTIGUOUS = "pass np.ascontiguousarray(...) of it, and copy the result back where the kernel assigns to it"
 
 LARGEST_EXTENT = (1 << 31) - 1
 """Rows or columns of an array: what stays below keeps every address of a launch inside 64 bits."""
@@ -73,12 +76,18 @@ def spec(shape: Sequence[int] | int, dtype: npt.DTypeLike, strides: Sequence[int
     ``shape`` has one or two extents, ``strides`` (bytes, as numpy's) default to C order. ``dtype`` may be any numpy
     or ml_dtypes dtype, or ``"bfloat16"``. ``ArgumentError`` for what ``check_spec`` rejects.
     """
-    extents = (int(shape),) if isinstance(shape, int) else tuple(int(d) for d in shape)
-    if isinstance(dtype, str) and dtype in ("bfloat16",):
+    try:
+        extents = tuple(operator.index(d) for d in (shape if isinstance(shape, Sequence) else (shape,)))
+    except TypeError:
+        raise ArgumentError(f"{shape!r} is no shape", hint="a shape is one or two integers") from None
+    if isinstance(dtype, str) and dtype == "bfloat16":
         import ml_dtypes
 
-        dtype = getattr(ml_dtypes, dtype)
-    resolved = np.dtype(dtype)
+        dtype = ml_dtypes.bfloat16
+    try:
+        resolved = np.dtype(dtype)
+    except TypeError:
+        raise ArgumentError(f"numpy has no dtype called {dtype}") from None
     steps = dense_strides(extents, resolved.itemsize) if strides is None else tuple(int(s) for s in strides)
     return check_spec(extents, resolved, steps, "an array")
 
@@ -118,19 +127,19 @@ def check_spec(shape: tuple[int, ...], dtype: np.dtype[Any], strides: tuple[int,
         raise ArgumentError(
             f"{what} has columns {steps[-1]} bytes apart, its elements are {dtype.itemsize} bytes",
             rule="TLOAD and TSTORE step through the columns of a row element by element",
-            hint="pass np.ascontiguousarray(...) of it",
+            hint=CONTIGUOUS,
         )
     if len(shape) == 2 and (steps[0] < 0 or steps[0] % dtype.itemsize):
         raise ArgumentError(
             f"{what} has rows {steps[0]} bytes apart; that must be zero or a positive multiple of {dtype.itemsize}",
             rule="GM accesses are aligned to the element",
-            hint="pass np.ascontiguousarray(...) of it",
+            hint=CONTIGUOUS,
         )
     return ArraySpec(shape, dtype, steps)
 
 
 def copy_with_strides(array: npt.NDArray[Any]) -> npt.NDArray[Any]:
-    """A copy that keeps the row stride, a zero one included; elements between the rows are not copied."""
+    """A copy of a checked array that keeps the row stride, a zero one too; elements between the rows are not copied."""
     if array.flags.c_contiguous or not array.size:
         return array.copy()
     if array.strides[0] == 0:

@@ -57,11 +57,14 @@ def _call(rule: Callable[..., Any], name: str, operands: Sequence[Any], options:
     except TypeError as error:
         # The rule itself was not entered: it has no such parameter.
         if error.__traceback__ is not None and error.__traceback__.tb_next is None:
-            raise unsupported(f"this form of np.{name} ({error})") from None
+            reason = str(error).rpartition("() ")[2]
+            raise unsupported(f"this form of np.{name} ({reason})") from None
         raise
 
 
 def _reject_captured(operands: Sequence[Any]) -> None:
+    if len({id(operand.trace) for operand in operands if isinstance(operand, Tracer)}) > 1:
+        raise unsupported("an array of another kernel", hint="pass it as an argument")
     for operand in operands:
         if isinstance(operand, np.ndarray) and operand.ndim:
             raise unsupported(
@@ -246,7 +249,10 @@ def maximum(x: Any, y: Any) -> Tracer:
 
 def astype(x: Tracer, dtype: npt.DTypeLike) -> Tracer:
     """A conversion; exact ones in front of a matmul cost nothing, others end one."""
-    target = np.dtype(dtype)
+    try:
+        target = np.dtype(dtype)
+    except TypeError:
+        raise unsupported(f"astype({dtype!r})", hint="name a dtype that numpy knows") from None
     if target == x.dtype:
         return x.copy()
     try:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import inspect
+import sys
 from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, overload
@@ -131,6 +132,9 @@ class Kernel:
         return self._program(call, call.specs())
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        if any(_is_traced(value) for value in (*args, *kwargs.values())):
+            # Called by another kernel, it becomes part of that one.
+            return self.function(*args, **kwargs)
         call = self.bind(args, kwargs)
         specs = call.specs()
         if any(s.size == 0 for s in specs):
@@ -159,6 +163,11 @@ class Kernel:
         raise ArgumentError(f"{self.name} is a method; ptoc compiles functions of arrays", where=self.where)
 
 
+def _is_traced(value: object) -> bool:
+    tracing = sys.modules.get("ptoc.tracing")
+    return tracing is not None and isinstance(value, tracing.Tracer)
+
+
 @overload
 def jit(function: Callable[..., Any], /) -> Kernel: ...
 @overload
@@ -182,6 +191,8 @@ def jit(
     """
 
     def wrap(wrapped: Callable[..., Any]) -> Kernel:
+        if not callable(wrapped):
+            raise ArgumentError(f"ptoc.jit takes a function, not a {type(wrapped).__name__}")
         return Kernel(wrapped, target or Target(), dict(options or {}))
 
     return wrap if function is None else wrap(function)

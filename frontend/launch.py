@@ -72,9 +72,15 @@ def check_arguments(
         if kind != INOUT:
             continue
         if not array.flags.writeable:
-            raise ArgumentError(f"the kernel assigns to {name}, which is read-only")
+            raise ArgumentError(
+                f"the kernel assigns to {name}, which is read-only",
+                hint="pass a copy, and use what it holds afterwards",
+            )
         if spec.rows > 1 and spec.row_stride < spec.row_bytes:
-            raise ArgumentError(f"the kernel assigns to {name}, whose rows overlap ({spec})", hint="pass a copy of it")
+            raise ArgumentError(
+                f"the kernel assigns to {name}, whose rows overlap ({spec})",
+                hint="pass a copy, and use what it holds afterwards",
+            )
         for m, (other, other_name) in enumerate(zip(arrays, names)):
             if m != n and _overlap(array, other):
                 raise ArgumentError(

@@ -14,7 +14,8 @@ def scatter(dst: Any, byte_displacements: Any, src: Any, mask: Any = True) -> No
 
     ``dst`` is any array; the other three have one shape (``mask=True`` selects everything). Displacements are int32,
     uint32, int64 or uint64, multiples of the element size, and may be anything where the mask is false. ``src`` has
-    the dtype of ``dst``. Where two elements meet, the last one in row-major order stays.
+    the dtype of ``dst``. Where two elements meet, the machine leaves open which one stays: numpy and the simulator keep
+    the last in row-major order, and ``ptoc.validate`` reports it.
 
     Inside a kernel this becomes MSCATTER_MASK; called on numpy arrays it does the same in numpy. ``ArgumentError``
     (in a program: ``ProgramFault``) when an enabled displacement does not name an element of ``dst``; nothing is

@@ -12,6 +12,7 @@ from ptoc.arrays import ArraySpec, copy_with_strides
 from ptoc.comparing import UNORDERED, Mismatch, canonical_bits, first_mismatch, pattern, ulp_distance
 from ptoc.errors import ArgumentError
 from ptoc.kernel import Call, Kernel, jit
+from ptoc.launch import check_arguments, run
 
 if TYPE_CHECKING:
     from ptoc.runtime import Finding
@@ -123,19 +124,20 @@ def validate(kernel: Any, *args: Any, **kwargs: Any) -> Report:
         kernel = jit(kernel)
     call = kernel.bind(args, kwargs)
     arrays, names = call.arrays, call.names
-    plain_arrays = [_copy(a) for a in arrays]
-    if any(spec.size == 0 for spec in call.specs()):
+    specs = call.specs()
+    plain_arrays = [copy_with_strides(a) for a in arrays]
+    if any(spec.size == 0 for spec in specs):
         Call(kernel, arrays, names, call.positional).apply(*plain_arrays)
         return Report(kernel.name)
     program = kernel.program_for(*args, **kwargs)
+    check_arguments(specs, program.kinds, names, arrays)
     with np.errstate(all="ignore"):
         plain = call.apply(*plain_arrays)
 
-    from ptoc.launch import run
     from ptoc.oracle import interpret
     from ptoc.passes.arguments import INOUT
 
-    simulated_arrays = [_copy(a) for a in arrays]
+    simulated_arrays = [copy_with_strides(a) for a in arrays]
     machine, simulated = run(program, simulated_arrays, watch=True)
     expected = interpret(program, arrays)
     results = list(plain) if isinstance(plain, tuple | list) else [] if plain is None else [plain]
@@ -148,10 +150,6 @@ def validate(kernel: Any, *args: Any, **kwargs: Any) -> Report:
         if program.kinds[n] == INOUT:
             comparisons.append(_compare(name, simulated[n], expected[n], plain_arrays[n]))
     return Report(kernel.name, tuple(comparisons), machine.findings)
-
-
-def _copy(array: Any) -> Any:
-    return copy_with_strides(array) if isinstance(array, np.ndarray) else array
 
 
 @np.errstate(all="ignore")

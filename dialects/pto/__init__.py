@@ -58,11 +58,12 @@ class InstructionAttr(SpacedOpaqueSyntaxAttribute, Data[Coded]):
     def parse_parameter(cls, parser: AttrParser) -> Coded:
         from ptoc.isa.text import TextError, parse_instruction
 
+        start = parser.pos
         text = parser.parse_str_literal()
         try:
             parsed = parse_instruction(text)
         except TextError as error:
-            parser.raise_error(str(error))
+            parser.raise_error(str(error), start, start + len(text) + 2)
         return Coded(parsed.instruction, parsed.target)
 
     def print_parameter(self, printer: Printer) -> None:
