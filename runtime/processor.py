@@ -25,7 +25,11 @@ _PROGRAM = frozenset({"core", "code", "lines", "isa", "load_address", "_steps"})
 _SURROUNDINGS = frozenset({"memory", "windows", "plans", "freedom", "load_address"})
 
 
-@lru_cache(maxsize=32)
+_KEPT_CODE = 1 << 16
+"""Bytes of the largest program whose steps outlive a launch; they take some hundred times the room of their words."""
+
+
+@lru_cache(maxsize=16)
 def _steps_of(isa: InstructionSet, code: bytes, load_address: int) -> dict[int, Step]:
     """The steps of a program by address, as far as they are decoded; they are the same on every core and launch."""
     return {}
@@ -57,7 +61,7 @@ class Processor:
         self.group_role = -1
         self._group: LocalBinding | SharedBinding | None = None
         self._group_end = -1
-        self._steps = _steps_of(self.isa, code, self.load_address)
+        self._steps = _steps_of(self.isa, code, self.load_address) if len(code) <= _KEPT_CODE else {}
         self._executed = 0
         self.core.load_address = self.load_address
         self.core.plans.clear()
