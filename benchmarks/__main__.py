@@ -12,7 +12,7 @@ from benchmarks.harness import PAIRS, Report
 TOPICS = {
     "matmul": "floating matrix products against float32 BLAS",
     "integers": "8-bit and bfloat16 products",
-    "masks": "masked assignment, scatter and np.where over 16 Mi elements",
+    "masks": "masked assignment and np.where over 16 Mi elements",
     "bundles": "what a tiny bundle costs",
     "compiling": "from a function to an image",
     "importing": "import ptoc as a whole process",
