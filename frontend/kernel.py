@@ -7,12 +7,13 @@ import inspect
 import sys
 from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, overload
+from typing import TYPE_CHECKING, Any, overload
 
 from ptoc.arrays import ArraySpec, spec_of
 from ptoc.errors import ArgumentError, PtocError, SourceLocation
-from ptoc.passes.arguments import INOUT
-from ptoc.program import Program
+
+if TYPE_CHECKING:
+    from ptoc.program import Program
 
 
 @dataclass(frozen=True)
@@ -145,6 +146,7 @@ class Kernel:
         """numpy's answer where some array has no element; what a program would refuse is refused all the same."""
         from ptoc.compiler import trace_kernel
         from ptoc.launch import check_arguments
+        from ptoc.passes.arguments import INOUT
 
         trace, _ = trace_kernel(call.apply, self.name, specs, call.names, self.where)
         check_arguments(specs, trace.kinds, call.names, call.arrays)

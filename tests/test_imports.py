@@ -99,7 +99,8 @@ def test_the_walk_resolves_relative_imports(tmp_path: Path) -> None:
     assert names == ["ptoc.passes.planning", "ptoc.passes", "ptoc.isa.dtypes", "ptoc.isa"]
 
 
-def test_importing_ptoc_loads_nothing_heavy() -> None:
-    code = f"import sys, ptoc; print(*[name for name in {HEAVY!r} if name in sys.modules])"
+@pytest.mark.parametrize("use", ["", "; ptoc.jit(lambda a: a); ptoc.spec(4, 'float32')"])
+def test_importing_ptoc_and_making_a_kernel_loads_nothing_heavy(use: str) -> None:
+    code = f"import sys, ptoc{use}; print(*[name for name in {HEAVY!r} if name in sys.modules])"
     result = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert result.stdout.split() == []
