@@ -8,6 +8,7 @@ from __future__ import annotations
 import argparse
 from pathlib import Path
 
+from ptoc.isa.commands import STARTS
 from ptoc.isa.forms import Form
 from ptoc.isa.operations import TileOperation
 from ptoc.isa.reference import first_instruction, pages
@@ -32,7 +33,7 @@ def implemented(subject: Form | TileOperation) -> str | None:
         module = decode
     elif subject.kind == "scalar":
         module = scalar
-    elif decode.is_start(subject.key):
+    elif subject.key in STARTS:
         module = starts
     else:
         module = header if subject.key in header.COMMANDS else machine

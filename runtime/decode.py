@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
+from ptoc.isa.commands import STARTS, STOPS
 from ptoc.isa.faults import Fault, FaultKind
 from ptoc.isa.forms import Form, Instruction
 from ptoc.runtime.errors import UnsupportedOperation
@@ -19,8 +20,6 @@ from ptoc.runtime.starts import compile_start
 if TYPE_CHECKING:
     from ptoc.runtime.processor import Processor
 
-_STOPS = frozenset({"BSTOP", "C.BSTOP", "L.BSTOP"})
-
 
 def compile_step(inst: Instruction, pc: int) -> Step:
     """The step of the instruction at ``pc``."""
@@ -29,24 +28,14 @@ def compile_step(inst: Instruction, pc: int) -> Step:
         return _reserved(inst.key)
     if inst.form.kind == "scalar":
         return compile_scalar(inst, pc, following)
-    if is_start(inst.key):
+    if inst.key in STARTS:
         return compile_start(inst, pc, following)
-    if is_stop(inst.key):
+    if inst.key in STOPS:
         return lambda m: m.complete(following)
     maker = COMMANDS.get(inst.key)
     if maker is None:
         raise UnsupportedOperation(f"{inst.key} is not simulated")
     return maker(inst, following)
-
-
-def is_stop(key: str) -> bool:
-    """Whether a form ends a block."""
-    return key in _STOPS
-
-
-def is_start(key: str) -> bool:
-    """Whether a form starts a block."""
-    return key.startswith(("BSTART", "C.BSTART")) or key == "B.HINT.TRACE"
 
 
 _FAMILY_BITS = 0xF_FFFF
@@ -55,7 +44,7 @@ _FAMILY_BITS = 0xF_FFFF
 
 def resembles_start(forms: Iterable[Form], word: int, length: int) -> bool:
     """Whether an undecodable word is a block start with an illegal field or selector, which counts as a start."""
-    starts = [form for form in forms if form.length == length and is_start(form.key)]
+    starts = [form for form in forms if form.length == length and form.key in STARTS]
     typed = [form for form in starts if "DataType" in form.position]
     return any((word ^ form.match) & form.mask == 0 for form in starts) or any(
         (word ^ form.match) & form.mask & _FAMILY_BITS == 0 for form in typed

@@ -5,9 +5,9 @@ from __future__ import annotations
 from bisect import bisect_right
 from collections.abc import Sequence
 
+from ptoc.isa.commands import STARTS, STOPS
 from ptoc.isa.image import LineRow
 from ptoc.isa.instruction_set import InstructionSet
-from ptoc.runtime.decode import is_start, is_stop
 
 LONGEST_BLOCK = 64
 
@@ -30,7 +30,7 @@ def block_text(isa: InstructionSet, code: bytes, offset: int) -> tuple[str, ...]
     for _ in range(LONGEST_BLOCK):
         inst = isa.decode(code, last)
         following = None if inst is None else isa.decode(code, last + inst.length)
-        if inst is None or following is None or is_stop(inst.key) or is_start(following.key):
+        if inst is None or following is None or inst.key in STOPS or following.key in STARTS:
             break
         last += inst.length
     return instructions(isa, code, offset, last)

@@ -28,6 +28,7 @@ from xdsl.traits import NoTerminator, SymbolOpInterface
 from xdsl.utils.exceptions import VerifyException
 
 from ptoc.dialects.tile import IotaAttr, SplatAttr
+from ptoc.isa.commands import STARTS, STOPS
 from ptoc.isa.encoding import Instruction
 
 DATA_ALIGNMENT = 64
@@ -129,20 +130,10 @@ class BundleOp(IRDLOperation):
         if len(ops) < 2 or not all(isinstance(op, InstOp) for op in ops):
             raise VerifyException("a bundle holds instructions from a block start to a stop")
         keys = [op.instruction.form.key for op in self.instructions]
-        if not is_start(keys[0]) or not is_stop(keys[-1]):
+        if keys[0] not in STARTS or keys[-1] not in STOPS:
             raise VerifyException(f"a bundle begins with a block start and ends with BSTOP, not {keys[0]} … {keys[-1]}")
-        if any(is_start(key) or is_stop(key) for key in keys[1:-1]):
+        if any(key in STARTS or key in STOPS for key in keys[1:-1]):
             raise VerifyException("a bundle holds one block")
-
-
-def is_start(key: str) -> bool:
-    """Whether an instruction form opens a block."""
-    return key.startswith(("BSTART", "C.BSTART"))
-
-
-def is_stop(key: str) -> bool:
-    """Whether an instruction form closes a block."""
-    return key in ("BSTOP", "C.BSTOP", "L.BSTOP")
 
 
 @irdl_op_definition
