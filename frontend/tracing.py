@@ -36,6 +36,7 @@ from ptoc.dialects.attributes import element_type
 from ptoc.errors import PtocError, SourceLocation, UnsupportedError, caller_location
 from ptoc.isa import dtypes
 from ptoc.passes.arguments import INOUT, INPUT, OUTPUT, append_argument, set_argument_kinds
+from ptoc.thresholds import UFUNCS
 
 OpT = TypeVar("OpT", bound=Operation)
 
@@ -312,14 +313,7 @@ OPERATORS: dict[str, np.ufunc] = {
 for _name, _ufunc in OPERATORS.items():
     for _prefix, _method in zip(("", "r", "i"), _binary(_ufunc)):
         setattr(Tracer, f"__{_prefix}{_name}__", _method)
-for _name, _ufunc in {
-    "eq": np.equal,
-    "ne": np.not_equal,
-    "lt": np.less,
-    "gt": np.greater,
-    "le": np.less_equal,
-    "ge": np.greater_equal,
-}.items():
+for _name, _ufunc in UFUNCS.items():
     setattr(Tracer, f"__{_name}__", _binary(_ufunc)[0])
 for _name, _ufunc in {
     "neg": np.negative,

@@ -14,23 +14,17 @@ from ptoc.dialects.attributes import Predicate
 from ptoc.dialects.tile import SharedType, TileLayout, TileType
 from ptoc.isa import dtypes
 from ptoc.isa.encoding import Instruction, make
-from ptoc.isa.layouts import LayoutCode
+from ptoc.isa.layouts import CUBE_LOAD, CUBE_STORE, LayoutCode
+from ptoc.isa.operations import BY_NAME
 from ptoc.isa.postprocess import ReluMode
 from ptoc.isa.registers import PE_MODE, tile_selector
 
 Dimension = int | str
 """A block dimension: a number, or ``"rN"`` for the register N that holds it."""
 
-_LOAD_LAYOUT = {
-    TileLayout.CUBE_M32: LayoutCode.ND2M32,
-    TileLayout.CUBE_M16: LayoutCode.ND2M16,
-    TileLayout.CUBE_N8: LayoutCode.ND2N8,
-}
-_STORE_LAYOUT = {
-    TileLayout.CUBE_M32: LayoutCode.M322ND,
-    TileLayout.CUBE_M16: LayoutCode.M162ND,
-    TileLayout.CUBE_N8: LayoutCode.N82ND,
-}
+_LOAD_LAYOUT = {TileLayout(layout.lower()): LayoutCode(code) for code, layout in CUBE_LOAD.items()}
+_STORE_LAYOUT = {TileLayout(layout.lower()): LayoutCode(code) for code, layout in CUBE_STORE.items()}
+_TCMP = BY_NAME["TCMP"]
 _CMODE = {
     p: code
     for code, p in enumerate((Predicate.EQ, Predicate.NE, Predicate.LT, Predicate.GT, Predicate.LE, Predicate.GE))
@@ -111,7 +105,7 @@ def _cube_attributes(code: LayoutCode) -> Instruction:
 def compare(op: tile.CompareOp, dims: Sequence[Instruction]) -> list[Instruction]:
     """TCMP; ``dims`` are LB0 (columns) and LB1 (rows)."""
     type_ = cast(TileType, op.lhs.type)
-    start = make("BSTART.TEPL", Mode=0, Function=13, DataType=type_.dtype.code)
+    start = make("BSTART.TEPL", Mode=_TCMP.mode, Function=_TCMP.function, DataType=type_.dtype.code)
     attributes = make("B.DATR", CMode=_CMODE[op.predicate.data], PadValueOrByteId=_PAD_NULL)
     result = cast(tile.PredicateType, op.result.type)
     return [start, attributes, *dims, dimension(2, type_.cols.data, None), *_bindings(op, result), STOP]

@@ -196,8 +196,7 @@ class _Nest:
             data = on_true(e, row, col)
             if on_false is not None:
                 self._store(block, e, on_false(e, row, col), row, col)
-            dest = self._array(self.write.dest, block)
-            offset = self._offset(block, dest, e, row, col)
+            offset = self._array(self.write.dest, block).offset(e, row, col)
             size = (e.index(block.rows), e.index(block.cols))
             e.emit(tile.ScatterOp(data, pattern, selected, self.write.dest, offset, size, block.pes))
 
@@ -253,33 +252,18 @@ class _Nest:
         if repeat and isinstance(value.owner, nd.SplatOp):
             return self._value(block, value)
         assert isinstance(value.owner, nd.LoadOp), f"{value.type} is not in memory"
-        array = self._array(value.owner.source, block)
-        if repeat:
-            array = Array(array.memref, 0)
-
-        def at(e: Emitter, row: Index, col: Index) -> SSAValue:
-            offset = self._offset(block, array, e, row, col)
-            size = (e.index(block.rows), e.index(block.cols))
-            type_ = self._tile_type(block, array.dtype)
-            return e.emit(tile.LoadOp(array.memref, offset, e.index(array.stride), size, block.pes, type_)).result
-
-        return at
+        array = Array(value.owner.source, 0) if repeat else self._array(value.owner.source, block)
+        size, type_ = (block.rows, block.cols), self._tile_type(block, array.dtype)
+        return lambda e, row, col: array.load(e, row, col, size, block.pes, type_)
 
     def _array(self, memref: SSAValue, block: _Block) -> Array:
-        if block.region.line:
-            return Array(memref, block.region.line * _bytes(memref))
-        return Array(memref, row_stride_bytes(cast(MemRefType, memref.type)))
-
-    def _offset(self, block: _Block, array: Array, e: Emitter, row: Index, col: Index) -> SSAValue:
-        start = block.region.first * array.dtype.nbytes
-        position = e.add(e.mul(row, array.stride), e.mul(col, array.dtype.nbytes))
-        return e.index(e.add(position, start))
+        """An array as the block's region walks it: by its own rows, or folded into lines."""
+        line, start = (block.region.line * _bytes(memref), block.region.first * _bytes(memref))
+        return Array(memref, line or row_stride_bytes(cast(MemRefType, memref.type)), start=start)
 
     def _store(self, block: _Block, e: Emitter, value: SSAValue, row: Index, col: Index) -> None:
         dest = self._array(self.write.dest, block)
-        offset = self._offset(block, dest, e, row, col)
-        size = (e.index(block.rows), e.index(block.cols))
-        e.emit(tile.StoreOp(value, dest.memref, offset, e.index(dest.stride), size, block.pes))
+        dest.store(e, value, row, col, (block.rows, block.cols), block.pes)
 
     def _tile_type(self, block: _Block, dtype: DType) -> TileType:
         return TileType.get(block.rows, block.tile_cols, dtype, TileLayout.NORM)

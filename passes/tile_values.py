@@ -18,7 +18,7 @@ from ptoc.passes.rewriting import Emitter, Index
 
 @dataclass(frozen=True)
 class Array:
-    """An array in memory whose rows are ``stride`` bytes apart (0: one row, repeated).
+    """An array in memory whose rows are ``stride`` bytes apart (0: one row, repeated), from byte ``start`` on.
 
     ``constant`` arrays repeat one block everywhere: every address is their start.
     """
@@ -26,6 +26,7 @@ class Array:
     memref: SSAValue
     stride: int
     constant: bool = False
+    start: int = 0
 
     @property
     def dtype(self) -> DType:
@@ -35,7 +36,7 @@ class Array:
         """Byte offset of an element."""
         if self.constant:
             return e.index(0)
-        return e.index(e.add(e.mul(row, self.stride), e.mul(col, self.dtype.nbytes)))
+        return e.index(e.add(e.add(e.mul(row, self.stride), e.mul(col, self.dtype.nbytes)), self.start))
 
     def load(
         self, e: Emitter, row: Index, col: Index, size: tuple[Index, Index], pes: int, type_: TileType
