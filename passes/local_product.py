@@ -13,7 +13,6 @@ from dataclasses import dataclass
 
 from xdsl.ir import SSAValue
 
-from ptoc.dialects import tile
 from ptoc.dialects.tile import TileLayout, TileType
 from ptoc.passes.planning.tiling import MatmulTiling, Rectangle, RowBlock, matmul_tiling, split_rows
 from ptoc.passes.products import Product
@@ -109,5 +108,4 @@ class LocalProduct:
         d_type = TileType.get(tiling.m, tiling.n, product.type_of_piece(last=last), self.layout)
         a = product.a.load(e, row, k, (block.rows, depth), block.pes, a_type)
         b = product.b.load(e, k, col, (depth, width), block.pes, b_type)
-        size = (e.index(block.rows), e.index(width), e.index(depth))
-        return e.emit(tile.MatmulOp(acc, a, b, size, block.pes, d_type, relu=last and product.relu)).result
+        return product.piece(e, acc, (a, b), (block.rows, width, depth), block.pes, d_type, last=last)

@@ -6,13 +6,15 @@ from dataclasses import dataclass
 from typing import cast
 
 from xdsl.dialects.builtin import MemRefType, ModuleOp, TensorType
+from xdsl.ir import SSAValue
 
-from ptoc.dialects import nd
+from ptoc.dialects import nd, tile
 from ptoc.dialects.attributes import dtype_of, row_stride_bytes, shape_2d
+from ptoc.dialects.tile import TileType
 from ptoc.isa.dtypes import DType
 from ptoc.passes.fuse_epilogue import accumulator_of
 from ptoc.passes.planning.tiling import MatmulShape
-from ptoc.passes.rewriting import Emitter
+from ptoc.passes.rewriting import Emitter, Index
 from ptoc.passes.tile_values import Array, array_of, splat_array
 
 
@@ -37,6 +39,21 @@ class Product:
     def type_of_piece(self, *, last: bool) -> DType:
         """What a piece of the sum results in: the accumulator, or at the end the result."""
         return self.result if last else self.shape.accumulator
+
+    def piece(
+        self,
+        e: Emitter,
+        acc: SSAValue | None,
+        operands: tuple[SSAValue, SSAValue],
+        size: tuple[Index, Index, Index],
+        pes: int,
+        type_: TileType,
+        *,
+        last: bool,
+    ) -> SSAValue:
+        """One bundle's worth of the sum, ``acc + a @ b``; the last one is post-processed."""
+        m, n, k = (e.index(v) for v in size)
+        return e.emit(tile.MatmulOp(acc, *operands, (m, n, k), pes, type_, relu=last and self.relu)).result
 
 
 def product_of(module: ModuleOp, store: nd.StoreOp, matmul: nd.MatmulAccOp) -> Product:

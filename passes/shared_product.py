@@ -150,7 +150,7 @@ class SharedProduct:
             product.a.load_shared(e, e.add(block.row, group * GROUP_ROWS), k, a_type, group)
             for group in range(block.groups)
         ]
-        size = (e.index(GROUP_ROWS), e.index(self.tiling.cols), e.index(depth))
+        size = (GROUP_ROWS, self.tiling.cols, depth)
 
         def slot(e: Emitter, col: Index, carried: Sequence[SSAValue]) -> Sequence[SSAValue]:
             queue = carried[0]
@@ -159,8 +159,7 @@ class SharedProduct:
                 acc = None
                 if not first:
                     acc, queue = e.emit(tile.PopOp(queue)).results
-                relu = last and product.relu
-                d = e.emit(tile.MatmulOp(acc, a, b, size, PE_COUNT, self._type(last=last), relu=relu)).result
+                d = product.piece(e, acc, (a, b), size, PE_COUNT, self._type(last=last), last=last)
                 if last:
                     row = self._pe_row(e, block, group)
                     product.dest.store(e, d, row, col, (PE_ROWS, self.tiling.cols), PE_COUNT)
