@@ -155,12 +155,12 @@ class _Translation:
                 op.properties["into"] = HandAttr(Hand(HANDS[plan.hands[step.defines]]))
 
 
-def trip_count(op: scf.ForOp) -> int:
-    """Iterations of a loop with constant bounds; a loop with others counts as many."""
+def trip_count(op: scf.ForOp) -> int | None:
+    """Iterations of a loop with constant bounds; of others the program decides on the number."""
     bounds = []
     for value in (op.lb, op.ub, op.step):
         if not isinstance(value.owner, arith.ConstantOp):
-            return 1 << 30
+            return None
         bounds.append(cast(IntegerAttr, value.owner.value).value.data)
     return len(range(*bounds))
 

@@ -69,10 +69,10 @@ class Carried:
 
 @dataclass(frozen=True, slots=True)
 class Loop:
-    """A loop that runs ``trips`` times (at least once)."""
+    """A loop that runs ``trips`` times (at least once); ``None``: any number of times, none included."""
 
     body: tuple[Item, ...]
-    trips: int
+    trips: int | None
     carried: tuple[Carried, ...] = ()
 
 
@@ -105,6 +105,13 @@ class Plan:
     peak_bytes: int
 
 
+_NAMELESS = -1
+"""A generation that is another one on each path that leads here."""
+
+_GONE = -2
+"""A generation that is in no ring."""
+
+
 @dataclass(slots=True)
 class _State:
     """Rings of the four PEs, newest first, as (generation, bytes); and what each value is bound to.
@@ -120,11 +127,35 @@ class _State:
     bound: dict[int, int | tuple[int, ...]] = field(default_factory=dict)
     next_generation: int = 0
 
-    def header(self, live: Sequence[int]) -> tuple[object, ...]:
-        """What a loop iteration can observe: ring sizes, and where the live values stand."""
+    def copy_of_rings(self) -> list[list[list[tuple[int, int]]]]:
+        return [[list(ring) for ring in pe] for pe in self.rings]
+
+    def join(self, others: list[list[list[tuple[int, int]]]]) -> None:
+        """Make these the rings of either path: what both have in a place stays, anything else is a tile of no name.
+
+        Each place takes the larger of its two sizes, so ``used`` is what no path exceeds.
+        """
+        for pe, (own, other) in enumerate(zip(self.rings, others)):
+            self.rings[pe] = [
+                [
+                    (g if g == h else _NAMELESS, max(m, n))
+                    for (g, m), (h, n) in itertools.zip_longest(x, y, fillvalue=(_NAMELESS, 0))
+                ]
+                for x, y in zip(own, other)
+            ]
+            self.used[pe] = sum(nbytes for ring in self.rings[pe] for _, nbytes in ring)
+
+    def header(self, live: Sequence[int], first: int) -> tuple[object, ...]:
+        """What an iteration and what follows the loop can observe.
+
+        That is ring sizes, where the live values stand, and which generations older than ``first`` are left.
+        """
         generations = [g for value in live for g in _generations(self.bound.get(value))]
         return tuple(
-            (tuple(nbytes for _, nbytes in ring), tuple(_position(ring, g) for g in generations))
+            (
+                tuple((nbytes, g if g < first else first) for g, nbytes in ring),
+                tuple(_position(ring, g) for g in generations),
+            )
             for pe in self.rings
             for ring in pe
         )
@@ -205,7 +236,7 @@ class _Replay:
     def attempt(self, stretch: Program, hands: dict[int, int]) -> None:
         """Run a stretch with these hands for its values; where that fails, all is as before."""
         state, peak = self.state, self.peak
-        before = _State([[list(ring) for ring in pe] for pe in state.rings], list(state.used), state.bound)
+        before = _State(state.copy_of_rings(), list(state.used), state.bound)
         before.next_generation = state.next_generation
         self.hands.update(hands)
         try:
@@ -222,17 +253,41 @@ class _Replay:
         for c in loop.carried:
             bound[c.argument] = bound[c.initial]
         live = _live_into(loop)
-        before = self.state.header(live)
-        for _ in range(loop.trips):
+        first = self.state.next_generation
+        before = self.state.header(live, first)
+        for _ in itertools.count() if loop.trips is None else range(loop.trips):
+            rings = self.state.copy_of_rings()
             self.run(loop.body)
-            for c, generation in [(c, bound[c.yielded]) for c in loop.carried]:
-                bound[c.argument] = generation
-            after = self.state.header(live)
+            if loop.trips is None:
+                self.rename(loop.carried)
+                self.state.join(rings)
+            else:
+                for c, generation in [(c, bound[c.yielded]) for c in loop.carried]:
+                    bound[c.argument] = generation
+            after = self.state.header(live, first)
             if after == before:
                 break
             before = after
         for c in loop.carried:
             bound[c.result] = bound[c.argument]
+
+    def rename(self, carried: Sequence[Carried]) -> None:
+        """Let what an iteration yields go by the name of what it was given, so that both paths know one tile."""
+        bound = self.state.bound
+        pairs: list[tuple[int, int]] = []
+        for c in carried:
+            given, yielded = (_generations(bound[v]) for v in (c.argument, c.yielded))
+            if len(given) != len(yielded):
+                raise DoesNotFit("a queue grows or shrinks in a loop that may run any number of times")
+            pairs += [(g, y) for g, y in zip(given, yielded) if g is not None and y is not None]
+        if len(set(pairs)) > min(len({g for g, _ in pairs}), len({y for _, y in pairs})):
+            raise DoesNotFit("two tiles become one, or one becomes two, in a loop that may run any number of times")
+        passed = {value for c in carried for value in (c.argument, c.yielded)}
+        given_on = {g for g, _ in pairs}
+        bound.update({value: _GONE for value, g in bound.items() if g in given_on and value not in passed})
+        names = dict.fromkeys((g for g, _ in pairs), _NAMELESS) | {y: g for g, y in pairs}
+        for pe in self.state.rings:
+            pe[:] = [[(names.get(generation, generation), nbytes) for generation, nbytes in ring] for ring in pe]
 
     def queue(self, item: NewQueue | Push | Pop) -> None:
         bound = self.state.bound

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from itertools import cycle, repeat
 
 import pytest
 from hypothesis import given, settings
@@ -238,6 +239,29 @@ def test_quiet_points_lie_between_lifetimes() -> None:
     assert [quiet_point(program, n) for n in range(len(program))] == [0, 0, 0, 3, 3, 3, 3, 3, 8]
 
 
+def test_after_a_loop_that_may_not_run_what_stands_below_it_has_no_distance() -> None:
+    skipped = Loop((define(1), use(1)), None)
+    assert names_of([define(0), skipped, use(0)], {0: N, 1: T}) == [(T, 1), (N, 1)]
+    with pytest.raises(DoesNotFit, match="left hand T"):
+        replay([define(0), skipped, use(0)], {0: T, 1: T})
+
+
+def test_an_accumulator_of_a_loop_that_may_not_run() -> None:
+    program = [define(0), Loop((define(1, 9), define(2)), None, (Carried(0, 9, 1, 10),)), use(10)]
+    assert names_of(program, {0: T, 9: T, 1: T, 10: T, 2: U}) == [(T, 1), (T, 1)]
+    with pytest.raises(DoesNotFit, match="left hand T"):
+        replay(program, {0: T, 9: T, 1: T, 10: T, 2: T})
+
+
+def test_where_a_loop_may_not_run_the_tiles_before_it_still_count() -> None:
+    large = [Loop((define(0, nbytes=16 * KIB), use(0)), 16)]
+    small = Loop((define(1, nbytes=128), use(1)), None)
+    hands = {0: T, 1: T, 2: U}
+    replay([*large, Loop(small.body, 16), define(2)], hands)
+    with pytest.raises(PoolFull):
+        replay([*large, small, define(2)], hands)
+
+
 # -- any program -----------------------------------------------------------------------------------
 
 
@@ -263,16 +287,21 @@ class _Machine:
         return self.tiles
 
 
-def unrolled(items: Program, binding: dict[int, int]) -> Iterator[tuple[Step, dict[int, int]]]:
-    """Every executed step with what its values are bound to; the caller adds what a step defines."""
+def unrolled(
+    items: Program, binding: dict[int, int], any_trips: Iterator[int]
+) -> Iterator[tuple[Step, dict[int, int]]]:
+    """Every executed step with what its values are bound to; the caller adds what a step defines.
+
+    ``any_trips`` says how often loops run that may run any number of times.
+    """
     for item in items:
         if isinstance(item, Step):
             yield item, binding
             continue
         for c in item.carried:
             binding[c.argument] = binding[c.initial]
-        for _ in range(item.trips):
-            yield from unrolled(item.body, binding)
+        for _ in range(next(any_trips) if item.trips is None else item.trips):
+            yield from unrolled(item.body, binding, any_trips)
             yielded = [binding[c.yielded] for c in item.carried]
             for c, tile in zip(item.carried, yielded):
                 binding[c.argument] = tile
@@ -282,9 +311,14 @@ def unrolled(items: Program, binding: dict[int, int]) -> Iterator[tuple[Step, di
 
 def assert_sound(program: Program, found: Plan) -> None:
     """Run the whole program, loop by loop, with nothing but the names that were found."""
+    for any_trips in (repeat(0), repeat(1), repeat(18), cycle([0, 1, 2, 5, 0, 3]), cycle([17, 0, 4, 1, 1])):
+        _assert_sound(program, found, any_trips)
+
+
+def _assert_sound(program: Program, found: Plan, any_trips: Iterator[int]) -> None:
     number = {id(step): n for n, step in enumerate(_steps(program))}
     machine = _Machine()
-    for step, binding in unrolled(program, {}):
+    for step, binding in unrolled(program, {}, any_trips):
         pes = [pe for pe in range(4) if step.mask >> pe & 1]
         for position, value in enumerate(step.uses):
             hand, distance = found.names[number[id(step)], position]
@@ -346,7 +380,7 @@ class _Draw:
         for initial, argument in zip(initials, arguments):
             yielded = self.draw(st.sampled_from([*defined, argument]))
             carried.append(Carried(initial, argument, yielded, self.new()))
-        trips = self.draw(st.sampled_from([1, 2, 3, 18]))
+        trips = self.draw(st.sampled_from([1, 2, 3, 18, None]))
         return Loop(tuple(body), trips, tuple(carried)), [c.result for c in carried]
 
 
