@@ -109,8 +109,10 @@ class _Costs:
     def _evaluate(self, op: Operation) -> None:
         if isinstance(op, arith.ConstantOp):
             self.values[op.result] = cast("IntegerAttr", op.value).value.data
-        elif isinstance(op, tile.PeIdOp):
+        elif isinstance(op, tile.PeIdOp | tile.CoreIdOp):
             self.values[op.result] = 0
+        elif isinstance(op, tile.CoreCountOp):
+            self.values[op.result] = 1
         elif type(op) in _ARITHMETIC:
             x, y = (self.values[v] for v in op.operands)
             self.values[op.results[0]] = _ARITHMETIC[type(op)](x, y)

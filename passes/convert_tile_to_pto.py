@@ -34,6 +34,11 @@ from ptoc.passes.rewriting import the_function
 ZERO = GPR["zero"]
 _NO_MODIFIER = 3
 _RESERVED = {ZERO, GPR["ra"], abi.PE_REGISTER, abi.CORE_REGISTER, abi.CORES_REGISTER, abi.DATA_REGISTER}
+_LAUNCH_REGISTERS: dict[type[Operation], int] = {
+    tile.PeIdOp: abi.PE_REGISTER,
+    tile.CoreIdOp: abi.CORE_REGISTER,
+    tile.CoreCountOp: abi.CORES_REGISTER,
+}
 _LOOP_WEIGHT = 16
 """How much more a use inside a loop counts when constants compete for registers."""
 
@@ -327,8 +332,9 @@ class _Lowering:
     def nothing(self, op: Operation) -> None:
         """Constants and addresses are made where they are used; a return has no code: the program halts at its end."""
 
-    def pe_id(self, op: tile.PeIdOp) -> None:
-        self.registers[op.result] = abi.PE_REGISTER
+    def launch_value(self, op: tile.PeIdOp | tile.CoreIdOp | tile.CoreCountOp) -> None:
+        """A value that stands in a register of its own from the start."""
+        self.registers[op.result] = _LAUNCH_REGISTERS[type(op)]
 
     # -- bundles ----------------------------------------------------------------------------------
 
@@ -431,7 +437,7 @@ _LOWERINGS: dict[type[Operation], Callable[[_Lowering, Operation], None]] = {
     tile.GetGlobalOp: _Lowering.nothing,
     scf.YieldOp: _Lowering.yield_,
     func.ReturnOp: _Lowering.nothing,
-    tile.PeIdOp: _Lowering.pe_id,
+    **dict.fromkeys(_LAUNCH_REGISTERS, _Lowering.launch_value),
     tile.LoadOp: _Lowering.load,
     tile.LoadSharedOp: _Lowering.load_shared,
     tile.QueueOp: _Lowering.nothing,

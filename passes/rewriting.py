@@ -117,9 +117,9 @@ class Emitter:
 
     def loop(
         self,
-        start: int,
-        stop: int,
-        step: int,
+        start: Index,
+        stop: Index,
+        step: Index,
         body: Callable[[Emitter, Index, Sequence[SSAValue]], Sequence[SSAValue]],
         carried: Sequence[SSAValue] = (),
         *,
@@ -129,13 +129,14 @@ class Emitter:
         """``body(emitter, induction value, carried values)`` for every value of ``range(start, stop, step)``.
 
         No iteration: the carried values as they are. One: the body without a loop around it, unless ``keep`` asks for
-        code that does not depend on the problem's size.
+        code that does not depend on the problem's size. Where the program computes the range, it has the loop.
         """
-        trips = len(range(start, stop, step))
-        if trips == 0:
-            return carried
-        if trips == 1 and not keep:
-            return body(self, start, carried)
+        if isinstance(start, int) and isinstance(stop, int) and isinstance(step, int):
+            trips = len(range(start, stop, step))
+            if trips == 0:
+                return carried
+            if trips == 1 and not keep:
+                return body(self, start, carried)
         block = Block(arg_types=[IndexType(), *(v.type for v in carried)])
         block.args[0].name_hint = name
         inner = self.inside(block)

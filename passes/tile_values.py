@@ -65,6 +65,20 @@ def pe_id(e: Emitter) -> SSAValue:
     return result
 
 
+def core_id(e: Emitter) -> SSAValue:
+    """The number of the core."""
+    result = e.emit(tile.CoreIdOp()).result
+    result.name_hint = "core"
+    return result
+
+
+def core_count(e: Emitter) -> SSAValue:
+    """How many cores run the program."""
+    result = e.emit(tile.CoreCountOp()).result
+    result.name_hint = "cores"
+    return result
+
+
 def array_of(value: SSAValue) -> Array:
     """The array behind a loaded, possibly broadcast, tensor."""
     op = value.owner

@@ -728,6 +728,32 @@ class PeIdOp(IRDLOperation):
 
 
 @irdl_op_definition
+class CoreIdOp(IRDLOperation):
+    """The number of the core, from 0; the same on its four PEs."""
+
+    name = "tile.core_id"
+    result = result_def(IndexType)
+    assembly_format = "attr-dict"
+    traits = traits_def(Pure())
+
+    def __init__(self) -> None:
+        super().__init__(result_types=[IndexType()])
+
+
+@irdl_op_definition
+class CoreCountOp(IRDLOperation):
+    """How many cores run the program, at least one."""
+
+    name = "tile.core_count"
+    result = result_def(IndexType)
+    assembly_format = "attr-dict"
+    traits = traits_def(Pure())
+
+    def __init__(self) -> None:
+        super().__init__(result_types=[IndexType()])
+
+
+@irdl_op_definition
 class GlobalOp(IRDLOperation):
     """Constant data that the launcher copies into global memory."""
 
@@ -778,6 +804,8 @@ TILE = Dialect(
         PushOp,
         PopOp,
         PeIdOp,
+        CoreIdOp,
+        CoreCountOp,
         GlobalOp,
         GetGlobalOp,
     ],

@@ -18,6 +18,10 @@ func.func @every_operation(%x: memref<16x32xf16>, %w: memref<32x8xf16>, %c: memr
   // CHECK: tile.pe_id
   // LOC:   tile.pe_id loc("kernel.py":3:9)
   %pe = tile.pe_id loc("kernel.py":3:9)
+  // CHECK: tile.core_id
+  %core = tile.core_id
+  // CHECK: tile.core_count
+  %cores = tile.core_count
   // CHECK: [[A:%[a-z0-9_]+]] = tile.load %x[{{%.*}}] stride {{%.*}} size {{%.*}}, {{%.*}} pes 4 into T : memref<16x32xf16> -> !tile.tile<16x32xf16, cube_m16>
   %a = tile.load %x[%pe] stride %64 size %16, %32 pes 4 into T : memref<16x32xf16> -> !tile.tile<16x32xf16, cube_m16>
   // CHECK: tile.load {{.*}} into U : memref<32x8xf16> -> !tile.tile<32x8xf16, cube_n8>

@@ -29,6 +29,35 @@ func.func @copy(%a: memref<64x4xf32>, %out: memref<64x4xf32>) {
 
 // -----
 
+// A core takes every so manieth iteration, perhaps none: x1 is its number and x2 the number of cores.
+func.func @divided(%a: memref<64x4xf32>, %out: memref<64x4xf32>) {
+  %4 = arith.constant 4 : index
+  %16 = arith.constant 16 : index
+  %64 = arith.constant 64 : index
+  %1024 = arith.constant 1024 : index
+  %core = tile.core_id
+  %cores = tile.core_count
+  %first = arith.muli %core, %64 : index
+  %step = arith.muli %cores, %64 : index
+  scf.for %i = %first to %1024 step %step {
+    %x = tile.load %a[%i] stride %16 size %4, %4 pes 1 into T : memref<64x4xf32> -> !tile.tile<4x4xf32, norm>
+    tile.store %x, %out[%i] stride %16 size %4, %4 pes 1 slots [#tile.slot<T 1>] : !tile.tile<4x4xf32, norm> -> memref<64x4xf32>
+  }
+  func.return
+}
+// CHECK:       pto.program @divided
+// CHECK:       pto.inst "slli x1, 6, ->[[FIRST:[a-z0-9]+]]"
+// CHECK:       pto.inst "slli x2, 6, ->[[STEP:[a-z0-9]+]]"
+// CHECK:       pto.inst "c.movr [[FIRST]], ->[[I:[a-z0-9]+]]"
+// CHECK:       BSTART COND, [[EXIT:L[0-9]+]]
+// CHECK-NEXT:  setc.geui [[I]]
+// CHECK:       pto.label "[[LOOP:L[0-9]+]]"
+// CHECK:       pto.inst "add [[I]], [[STEP]], ->[[I]]"
+// CHECK:       BSTART COND, [[LOOP]]
+// CHECK:       pto.label "[[EXIT]]"
+
+// -----
+
 // Straight code has no branches.
 func.func @once(%a: memref<4x4xf32>, %out: memref<4x4xf32>) {
   %0 = arith.constant 0 : index
