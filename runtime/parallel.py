@@ -18,6 +18,7 @@ import numpy as np
 
 from ptoc.runtime.errors import SimulatorError
 from ptoc.runtime.memory import Memory
+from ptoc.runtime.numerics import threads
 from ptoc.runtime.outcome import Outcome
 from ptoc.runtime.processor import Processor
 
@@ -54,7 +55,7 @@ def run_in_workers(
         with ProcessPoolExecutor(
             min(jobs, len(processors)),
             mp_context=multiprocessing.get_context("fork"),
-            initializer=_inherited.extend,
+            initializer=_begin,
             initargs=(processors,),
         ) as pool:
             ended = list(pool.map(_run, range(len(processors)), [max_steps] * len(processors)))
@@ -73,6 +74,12 @@ def run_in_workers(
         assert result is not None
         results.append(result)
     return results
+
+
+def _begin(processors: list[Processor]) -> None:
+    """In a worker, before its first core: the other workers use the other processors."""
+    _inherited.extend(processors)
+    threads.work_alone()
 
 
 def _run(number: int, max_steps: int | None) -> _Ended:

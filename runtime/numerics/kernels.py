@@ -1,27 +1,34 @@
-"""The compiled inner loop of floating matmul; importing this module loads numba.
+"""The compiled loops of matrix products; importing this module loads numba.
 
 Four rows by four k steps are held together so that each element of ``b`` is read once per four rows and
 ``acc`` once per four steps; the column loop is the vector loop. Additions stay in k order for every element.
 Nothing may be reassociated; only ``fused`` may contract a product and a sum, and it is called only where
-products are exact.
+products are exact. No loop holds the interpreter's lock, so that several may run at once.
 """
 
 from __future__ import annotations
 
 from types import FunctionType
-from typing import Any
+from typing import Any, Literal
 
 import numba
 import numpy as np
+from numba import types
 from numpy.typing import NDArray
 
 Floats = NDArray[np.float32]
+Words = NDArray[np.uint32]
 _NAN = np.float32(np.nan)
+_SMALLEST_NORMAL_HALF = np.float32(2.0**-14)
 
 
-def _accumulate(a: Floats, b: Floats, acc: Floats) -> None:
+def _product(a: Floats, b: Floats, start: Words, out: Words) -> None:
+    acc = out.view(np.float32)
     rows, depth = a.shape
     cols = b.shape[1]
+    for m in range(rows):
+        for n in range(cols):
+            out[m, n] = start[m, n]
     whole_rows = rows - rows % 4
     whole_depth = depth - depth % 4
     for m in range(0, whole_rows, 4):
@@ -55,17 +62,71 @@ def _accumulate(a: Floats, b: Floats, acc: Floats) -> None:
             acc[m, n] = value if value == value else _NAN
 
 
-def _compile(name: str, fastmath: Any) -> Any:
-    """A compiled copy under its own name: numba's cache tells functions apart by name, not by flags."""
-    function = FunctionType(_accumulate.__code__, globals(), name)
-    function.__qualname__ = name
-    signature = "void(float32[:, ::1], float32[:, ::1], float32[:, ::1])"
+def _whole(reach: int, a: Floats, b: Floats, start: Words, out: Words) -> None:
+    """Integers: ``reach`` products at a time have an exact sum in FP32, which is added modulo 2^32."""
+    rows, cols = out.shape
+    depth = a.shape[1]
+    zeros, sums = np.zeros((rows, cols), np.uint32), np.empty((rows, cols), np.uint32)
+    numbers = sums.view(np.float32)
+    for m in range(rows):
+        for n in range(cols):
+            out[m, n] = start[m, n]
+    for k in range(0, depth, reach):
+        fused(a[:, k : k + reach], b[k : k + reach], zeros, sums)
+        for m in range(rows):
+            for n in range(cols):
+                out[m, n] += np.uint32(np.int32(numbers[m, n]))
+
+
+def _halves(codes: NDArray[np.uint16], out: Words) -> None:
+    """FP16 codes as the bits of FP32 values; one loop per step, since only loops without branches are vectors."""
+    values = out.view(np.float32)
+    for i in range(codes.shape[0]):
+        magnitude = np.uint32(codes[i]) & np.uint32(0x7FFF)
+        offset = np.uint32(0x3800_0000)
+        if magnitude >= np.uint32(0x7C00):
+            offset = np.uint32(0x7000_0000)
+        if magnitude < np.uint32(0x400):
+            offset = np.uint32(0x3880_0000)
+        out[i] = (magnitude << np.uint32(13)) + offset
+    # A subnormal has been given the exponent of the smallest normal number and its leading one; this takes it away.
+    for i in range(codes.shape[0]):
+        values[i] -= _SMALLEST_NORMAL_HALF if codes[i] & np.uint16(0x7C00) == 0 else np.float32(0)
+    for i in range(codes.shape[0]):
+        out[i] |= (np.uint32(codes[i]) & np.uint32(0x8000)) << np.uint32(16)
+
+
+def _looked_up(table: Words, codes: NDArray[np.uint8], out: Words) -> None:
+    last = table.shape[0] - 1
+    for i in range(codes.shape[0]):
+        out[i] = table[min(np.intp(codes[i]), last)]
+
+
+def _compile(function: Any, name: str, *arguments: Any, fastmath: Any = False) -> Any:
+    """A compiled function under its own name: numba's cache tells functions apart by name, not by flags."""
+    copy = FunctionType(function.__code__, globals(), name)
+    copy.__qualname__ = name
+    options = {"fastmath": fastmath, "error_model": "numpy", "nogil": True}
+    signature = types.void(*arguments)
     try:
-        return numba.njit(signature, cache=True, fastmath=fastmath, error_model="numpy")(function)
+        return numba.njit(signature, cache=True, **options)(copy)
     except RuntimeError:
         # No place for the cache: an installation and a home that cannot be written.
-        return numba.njit(signature, fastmath=fastmath, error_model="numpy")(function)
+        return numba.njit(signature, **options)(copy)
 
 
-separate: Any = _compile("separate", False)
-fused: Any = _compile("fused", {"contract"})
+def _read(dtype: types.Type, dimensions: int, layout: Literal["A", "C"] = "C") -> types.Type:
+    return types.Array(dtype, dimensions, layout, readonly=True)
+
+
+_OPERANDS = (
+    _read(types.float32, 2, "A"),
+    _read(types.float32, 2),
+    _read(types.uint32, 2),
+    types.uint32[:, ::1],
+)
+separate: Any = _compile(_product, "separate", *_OPERANDS)
+fused: Any = _compile(_product, "fused", *_OPERANDS, fastmath={"contract"})
+whole: Any = _compile(_whole, "whole", types.intp, *_OPERANDS)
+halves: Any = _compile(_halves, "halves", _read(types.uint16, 1), types.uint32[::1])
+looked_up: Any = _compile(_looked_up, "looked_up", _read(types.uint32, 1), _read(types.uint8, 1), types.uint32[::1])

@@ -1,7 +1,6 @@
 """The raw accumulators of a matrix bundle.
 
-PEs that share one B are multiplied in a single call, their rows stacked: rows are independent of each other, so
-the bits are the same.
+The rows of the PEs are pieces of one result array, which are independent of each other and may be multiplied at once.
 """
 
 from __future__ import annotations
@@ -12,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ptoc.isa.dtypes import DType
-from ptoc.runtime.numerics import convert, formats, matmul
+from ptoc.runtime.numerics import convert, matmul
 from ptoc.runtime.operations.matrix_schema import MatrixSchema
 from ptoc.runtime.operations.matrix_shared import Primary
 from ptoc.runtime.tiles import Descriptor, Tile
@@ -32,19 +31,17 @@ class Work(NamedTuple):
     results: dict[str, Descriptor]
 
 
-def products(schema: MatrixSchema, primaries: dict[str, Primary], work: list[Work]) -> tuple[list[Words], int]:
-    """Raw accumulators of every PE, and the flags of CScale."""
+def products(schema: MatrixSchema, primaries: dict[str, Primary], work: list[Work]) -> tuple[Words, int]:
+    """Raw accumulators of every PE, their rows stacked, and the flags of CScale."""
     starts, flags = _starts(work)
-    rights = [_right_tile(primaries, item) for item in work]
-    if len(work) == 1 or any(tile is not rights[0] for tile in rights):
-        found = []
-        for item, tile, start in zip(work, rights, starts):
-            a, b = _left(schema, primaries, item), _right(schema, primaries, tile)
-            found.append(_multiply(schema, a, b, start))
-        return found, flags
-    start = None if starts[0] is None else np.concatenate([s for s in starts if s is not None])
-    a, b = _stack(schema, primaries, work), _right(schema, primaries, rights[0])
-    return rows_of(_multiply(schema, a, b, start), work), flags
+    shape = (sum(item.rows for item in work), schema.n)
+    out: Words = np.zeros(shape, np.uint32) if starts[0] is None else np.empty(shape, np.uint32)
+    pieces = []
+    for item, start, rows in zip(work, starts, rows_of(out, work)):
+        a, b = _left(schema, primaries, item), _right(schema, primaries, item)
+        pieces.append(matmul.Piece(a, b, rows if start is None else np.ascontiguousarray(start), rows))
+    matmul.multiply(schema.a_type, schema.b_type, pieces)
+    return out, flags
 
 
 def rows_of(stacked: Bits, work: list[Work]) -> list[Bits]:
@@ -80,21 +77,13 @@ def _left(schema: MatrixSchema, primaries: dict[str, Primary], item: Work) -> Nu
     return whole[first : first + item.rows, : schema.k]
 
 
-def _stack(schema: MatrixSchema, primaries: dict[str, Primary], work: list[Work]) -> Numbers:
-    """The rows of all PEs; they already lie behind each other in a Shared A that all of them read."""
-    primary = primaries.get("A")
-    if primary is not None and primary.common:
-        return _numbers(schema.a_type, primary.on(0), primary.transposed)[: schema.m, : schema.k]
-    return np.concatenate([_left(schema, primaries, item) for item in work])
-
-
-def _right_tile(primaries: dict[str, Primary], item: Work) -> Tile:
-    return primaries["B"].on(item.pe) if "B" in primaries else item.tiles["B"]
-
-
-def _right(schema: MatrixSchema, primaries: dict[str, Primary], tile: Tile) -> Numbers:
-    transposed = "B" in primaries and primaries["B"].transposed
-    return _numbers(schema.b_type, tile, transposed)[: schema.k, : schema.n]
+def _right(schema: MatrixSchema, primaries: dict[str, Primary], item: Work) -> Numbers:
+    """B on one PE."""
+    primary = primaries.get("B")
+    if primary is None:
+        return _numbers(schema.b_type, item.tiles["B"], False)
+    whole = _numbers(schema.b_type, primary.on(item.pe), primary.transposed)
+    return np.ascontiguousarray(whole[: schema.k, : schema.n])
 
 
 def _numbers(dtype: DType, tile: Tile, transposed: bool) -> Numbers:
@@ -102,16 +91,6 @@ def _numbers(dtype: DType, tile: Tile, transposed: bool) -> Numbers:
     key = "transposed" if transposed else "numbers"
     numbers: Numbers | None = tile.cache.get(key)
     if numbers is None:
-        decode: Any = formats.decode_floats if dtype.is_float else formats.decode_integers
-        numbers = decode(dtype, np.ascontiguousarray(tile.values.T if transposed else tile.values))
+        numbers = matmul.decode(dtype, np.ascontiguousarray(tile.values.T if transposed else tile.values))
         tile.cache[key] = numbers
     return numbers
-
-
-def _multiply(schema: MatrixSchema, a: Numbers, b: Numbers, start: Words | None) -> Words:
-    if not schema.accumulator.is_float:
-        bits = matmul.product_bits(schema.a_type, schema.b_type)
-        return matmul.accumulate_integers(a, b, start, product_bits=bits)
-    exact = matmul.exact_products(schema.a_type, schema.b_type)
-    floats = None if start is None else start.view(np.float32)
-    return matmul.accumulate_floats(a, b, floats, exact=exact).view(np.uint32)

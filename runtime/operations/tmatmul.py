@@ -47,8 +47,9 @@ class MatrixProduct:
         schema = self.schema
         primaries = shared_primaries(core, bundle, schema)
         work = [self._check(core, bundle, pe, rows) for pe, rows in self.rows]
-        raws, flags = products(schema, primaries, work)
-        bits, more = self._converted(work, raws)
+        stacked, flags = products(schema, primaries, work)
+        raws = rows_of(stacked, work)
+        bits, more = self._converted(work, stacked)
         flags |= more
         finished = []
         for item, raw, d in zip(work, raws, bits):
@@ -81,17 +82,17 @@ class MatrixProduct:
         core.local[pe].check(tuple(schema.destinations.values()), schema.selectors)
         return Work(pe, rows, tiles, parameters, known[1])
 
-    def _converted(self, work: list[Work], raws: list[Words]) -> tuple[list[Bits], int]:
+    def _converted(self, work: list[Work], stacked: Words) -> tuple[list[Bits], int]:
         """The bits of D of every PE; those with the same parameters are converted together."""
         post, accumulator, first = self.schema.post, self.schema.accumulator, work[0].parameters
         if post.identity:
-            return list(raws), 0
+            return rows_of(stacked, work), 0
         if all(item.parameters is first for item in work):
-            bits, flags = convert.post_process(post, accumulator, np.concatenate(raws), first)
+            bits, flags = convert.post_process(post, accumulator, stacked, first)
             return rows_of(bits, work), flags
         found: list[Bits] = []
         flags = 0
-        for item, raw in zip(work, raws):
+        for item, raw in zip(work, rows_of(stacked, work)):
             bits, more = convert.post_process(post, accumulator, raw, item.parameters)
             found.append(bits)
             flags |= more
