@@ -6,9 +6,10 @@ from enum import StrEnum
 from typing import cast
 
 from xdsl.dialects.builtin import (
-    AnyFloat,
     BFloat16Type,
     ContainerType,
+    Float8E4M3FNType,
+    Float8E5M2Type,
     Float16Type,
     Float32Type,
     Float64Type,
@@ -34,8 +35,17 @@ from xdsl.utils.exceptions import VerifyException
 from ptoc.isa import dtypes
 from ptoc.isa.dtypes import DType
 
-_FLOATS: dict[DType, AnyFloat] = {dtypes.FP16: f16, dtypes.BF16: bf16, dtypes.FP32: f32, dtypes.FP64: f64}
+_FLOATS: dict[DType, Attribute] = {
+    dtypes.E4M3: Float8E4M3FNType(),
+    dtypes.E5M2: Float8E5M2Type(),
+    dtypes.FP16: f16,
+    dtypes.BF16: bf16,
+    dtypes.FP32: f32,
+    dtypes.FP64: f64,
+}
 _FLOAT_TYPES: dict[type, DType] = {
+    Float8E4M3FNType: dtypes.E4M3,
+    Float8E5M2Type: dtypes.E5M2,
     Float16Type: dtypes.FP16,
     BFloat16Type: dtypes.BF16,
     Float32Type: dtypes.FP32,

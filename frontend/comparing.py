@@ -13,7 +13,13 @@ Array = npt.NDArray[Any]
 UNORDERED = (1 << 64) - 1
 """The distance between a NaN and a number."""
 
-_CANONICAL_NAN = {"float16": 0x7E00, "bfloat16": 0x7FC0, "float32": 0x7FC0_0000, "float64": 0x7FF8 << 48}
+_CANONICAL_NAN = {
+    "float8_e4m3fn": 0x7F,
+    "float16": 0x7E00,
+    "bfloat16": 0x7FC0,
+    "float32": 0x7FC0_0000,
+    "float64": 0x7FF8 << 48,
+}
 
 
 @dataclass(frozen=True)
@@ -29,7 +35,7 @@ class Mismatch:
 def canonical_bits(array: Array) -> Array:
     """The bit patterns as unsigned integers of the same width and shape, every NaN as the canonical one.
 
-    For float16, bfloat16, float32, float64, integers and bool; ``TypeError`` for other dtypes.
+    For float8_e4m3fn, float16, bfloat16, float32, float64, integers and bool; ``TypeError`` for other dtypes.
     """
     bits = np.ascontiguousarray(array).view(f"u{array.itemsize}").reshape(array.shape)
     if array.dtype.name in _CANONICAL_NAN:

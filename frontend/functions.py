@@ -6,6 +6,7 @@ them, and what numpy refuses is refused with numpy's words.
 
 from __future__ import annotations
 
+import math
 import warnings
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
@@ -14,7 +15,7 @@ from typing import Any, NoReturn, cast
 import numpy as np
 import numpy.typing as npt
 from xdsl.dialects.builtin import TensorType
-from xdsl.ir import SSAValue
+from xdsl.ir import Operation, SSAValue
 
 from ptoc.dialects import nd
 from ptoc.dialects.attributes import Predicate
@@ -216,7 +217,7 @@ def add(x: Any, y: Any) -> Tracer:
             f"a sum of {_describe(x, y)}",
             hint=f"both sides need one dtype: write np.matmul(a, b, dtype=...) for a product of {result}",
         )
-    if not any(isinstance(v.read().owner, nd.MatmulAccOp | nd.CastOp) for v in traced):
+    if not any(isinstance(v.read().owner, _SUMS) for v in traced):
         raise unsupported(
             f"a sum of {_describe(x, y)}",
             hint="+ is supported as the accumulation c + np.matmul(a, b, dtype=c.dtype)",
@@ -232,19 +233,147 @@ def add(x: Any, y: Any) -> Tracer:
     return traced[0].trace.tracer(value, result)
 
 
+_SUMS = (
+    nd.MatmulAccOp,
+    nd.AddOp,
+    nd.MulOp,
+    nd.MaximumOp,
+    nd.MinimumOp,
+    nd.ShiftRightOp,
+    nd.RoundOp,
+    nd.ReluOp,
+    nd.CastOp,
+    nd.WhereOp,
+)
+"""What makes the value of a matmul, or continues one."""
+
+
+def _sums(name: str, *operands: Any) -> Tracer:
+    """The first traced operand, which comes from a matmul: only there the machine has such operations."""
+    for x in operands:
+        if isinstance(x, Tracer) and isinstance(x.read().owner, _SUMS):
+            return x
+    raise unsupported(f"{name} of {_describe(*operands)}", hint=f"{name} is supported on the result of a matmul")
+
+
+Binary = Callable[[SSAValue, SSAValue], Operation]
+
+
+def _with_number(name: str, function: np.ufunc, x: Any, y: Any, make: Binary) -> Tracer:
+    """An operation on the value of a matmul and a number, in the dtype that numpy gives it."""
+    sums = _sums(name, x, y)
+    number = x if sums is y else y
+    if isinstance(number, Tracer):
+        raise unsupported(f"{name} of {_describe(x, y)}", hint="one side is a number, the other the result of a matmul")
+    result = _numpy_dtype(function, x, y)
+    return _with_splat(name, sums, number, result, make)
+
+
+def _with_splat(name: str, sums: Tracer, number: Any, result: np.dtype[Any], make: Binary) -> Tracer:
+    wide = _widened(name, sums, result)
+    splat = sums.trace.splat(_bits(number, result), sums.shape, result)
+    value = sums.trace.value((name, wide, splat), lambda: make(wide, splat))
+    return sums.trace.tracer(value, result)
+
+
+def _widened(name: str, x: Tracer, result: np.dtype[Any]) -> SSAValue:
+    """A value as numpy widens it for an operation; a conversion that may round is asked for by ``astype`` only."""
+    if x.dtype != result and not (x.dtype.kind in "iuf" and np.can_cast(x.dtype, result, "safe")):
+        raise unsupported(f"{name} of {_describe(x)} in {result}", hint="convert with astype first")
+    return astype(x, result).read()
+
+
+def subtract(x: Any, y: Any) -> Tracer:
+    """A matmul's value minus a number, which is a sum."""
+    sums = _sums("np.subtract", x, y)
+    if sums is y or not isinstance(y, Scalar):
+        raise unsupported(f"np.subtract of {_describe(x, y)}", hint="the right side is a number")
+    result = _numpy_dtype(np.subtract, x, y)
+    if result.itemsize == 2:
+        raise unsupported(f"np.subtract in {result}", hint="numpy would round twice: subtract first, then astype")
+    return _with_splat("add", sums, -np.asarray(y).item(), result, nd.AddOp)
+
+
+def multiply(x: Any, y: Any) -> Tracer:
+    """A matmul's value times a positive number."""
+    return _with_number("np.multiply", np.multiply, x, y, nd.MulOp)
+
+
+def divide(x: Any, y: Any) -> Tracer:
+    """A matmul's value divided by a power of two, which is a multiplication."""
+    sums = _sums("a division", x, y)
+    if sums is y or not isinstance(y, Scalar) or not y > 0 or math.frexp(y)[0] != 0.5:
+        raise unsupported(f"a division of {_describe(x, y)}", hint="multiply by the reciprocal, or divide by 2**n")
+    return _with_splat("np.multiply", sums, 1 / float(y), _numpy_dtype(np.divide, x, y), nd.MulOp)
+
+
 def maximum(x: Any, y: Any) -> Tracer:
-    """``np.maximum(matmul, 0)``, in either order."""
-    if isinstance(y, Tracer) and not isinstance(x, Tracer):
-        x, y = y, x
-    if isinstance(y, Tracer) or y != 0 or _numpy_dtype(np.maximum, x, y) != x.dtype or x.dtype == np.bool_:
-        raise unsupported(f"np.maximum of {_describe(x, y)}", hint="np.maximum(c + np.matmul(...), 0) is ReLU")
-    source = x.read()
-    if not isinstance(source.owner, nd.MatmulAccOp | nd.AddOp | nd.CastOp | nd.ReluOp):
-        raise unsupported(
-            f"np.maximum of {_describe(x, y)}", hint="np.maximum(x, 0) is supported on the result of a matmul"
-        )
-    value = x.trace.value(("relu", source), lambda: nd.ReluOp(source))
-    return x.trace.tracer(value, x.dtype)
+    """``np.maximum``: of a matmul's value and 0 it is ReLU, of two multiples of it leaky ReLU, else a side of clip."""
+    return _extremum("np.maximum", np.maximum, x, y, nd.MaximumOp)
+
+
+def minimum(x: Any, y: Any) -> Tracer:
+    """``np.minimum`` of a matmul's value and a number, or of two multiples of it."""
+    return _extremum("np.minimum", np.minimum, x, y, nd.MinimumOp)
+
+
+def _extremum(name: str, function: np.ufunc, x: Any, y: Any, make: type[nd.MaximumOp | nd.MinimumOp]) -> Tracer:
+    sums = _sums(name, x, y)
+    result = _numpy_dtype(function, x, y)
+    if isinstance(x, Tracer) and isinstance(y, Tracer):
+        if x.shape != y.shape:
+            raise unsupported(f"{name} of {_describe(x, y)}", hint="both come from one matmul")
+        left, right = (_widened(name, v, result) for v in (x, y))
+        value = sums.trace.value((name, left, right), lambda: make(left, right))
+        return sums.trace.tracer(value, result)
+    number = y if sums is x else x
+    if result != sums.dtype or result == np.bool_ or number != number:
+        raise unsupported(f"{name} of {_describe(x, y)}", hint=f"use a number that {sums.dtype} holds")
+    if make is nd.MaximumOp and number == 0:
+        source = sums.read()
+        return sums.trace.tracer(sums.trace.value(("relu", source), lambda: nd.ReluOp(source)), result)
+    return _with_splat(name, sums, number, result, make)
+
+
+def clip(a: Any, a_min: Any = None, a_max: Any = None) -> Tracer:
+    """``np.clip`` of a matmul's value: ``np.minimum(np.maximum(a, a_min), a_max)``."""
+    result = _sums("np.clip", a)
+    if _numpy_dtype(np.clip, a, a_min, a_max) != result.dtype:
+        raise unsupported(f"np.clip of {_describe(a)} to {a_min!r}, {a_max!r}", hint=f"use bounds of {result.dtype}")
+    for bound, side in ((a_min, maximum), (a_max, minimum)):
+        if isinstance(bound, Tracer):
+            raise unsupported("np.clip to bounds in an array", hint="the bounds are numbers")
+        if bound is not None:
+            result = side(result, bound)
+    return result
+
+
+def _rounding(name: nd.RoundingName) -> Callable[[Any], Tracer]:
+    function: np.ufunc = getattr(np, name.value)
+
+    def round_(x: Any) -> Tracer:
+        sums = _sums(f"np.{name.value}", x)
+        result = _numpy_dtype(function, x)
+        if result.kind != "f":
+            return sums
+        wide = _widened(f"np.{name.value}", sums, result)
+        return sums.trace.tracer(sums.trace.value((name, wide), lambda: nd.RoundOp(name, wide)), result)
+
+    return round_
+
+
+def around(a: Any, decimals: int = 0) -> Tracer:
+    """``np.round`` to integers."""
+    if decimals:
+        raise unsupported(f"np.round to {decimals} decimals", hint="scale first and round to integers")
+    return a if a.dtype.kind in "iu" else _rounding(nd.RoundingName.RINT)(a)
+
+
+def right_shift(x: Any, y: Any) -> Tracer:
+    """``sums >> places`` of an int32 matmul."""
+    if not isinstance(x, Tracer) or not isinstance(y, int | np.integer):
+        raise unsupported(f">> of {_describe(x, y)}", hint="shift the sums of a matmul by a number")
+    return _with_number(">>", np.right_shift, x, y, nd.ShiftRightOp)
 
 
 def astype(x: Tracer, dtype: npt.DTypeLike) -> Tracer:
@@ -323,6 +452,7 @@ def where(mask: Any, *branches: Any) -> Tracer:
     if not (isinstance(mask, Tracer) and mask.dtype == np.bool_):
         raise unsupported(f"np.where with a condition of {_describe(mask)}", hint="the condition is a mask: compare")
     result = _numpy_dtype(lambda *v: np.where(np.ones((1, 1), bool), *v), a, b)
+    a, b = (_as_branch(branch, result) for branch in (a, b))
     for branch in (a, b):
         if isinstance(branch, Tracer) and branch.dtype != result:
             raise unsupported(
@@ -337,6 +467,14 @@ def where(mask: Any, *branches: Any) -> Tracer:
         return mask.trace.tracer(first if constant else second, result)
     value = mask.trace.value(("where", condition, first, second), lambda: nd.WhereOp(condition, first, second))
     return mask.trace.tracer(value, result)
+
+
+def _as_branch(branch: Any, result: np.dtype[Any]) -> Any:
+    """A branch of ``np.where``; the sums of a matmul are widened as numpy does it."""
+    wide = isinstance(branch, Tracer) and isinstance(branch.read().owner, _SUMS) and branch.dtype.kind in "iuf"
+    if not wide or branch.dtype == result or not np.can_cast(branch.dtype, result, "safe"):
+        return branch
+    return astype(branch, result)
 
 
 def _operand(x: Any, shape: tuple[int, ...], dtype: np.dtype[Any], near: Tracer) -> SSAValue:
@@ -533,7 +671,13 @@ def scatter(dst: Tracer, displacements: Any, src: Any, mask: Any) -> None:
 _UFUNCS: dict[np.ufunc, Callable[..., Any]] = {
     np.matmul: matmul,
     np.add: add,
+    np.subtract: subtract,
+    np.multiply: multiply,
+    np.divide: divide,
     np.maximum: maximum,
+    np.minimum: minimum,
+    np.right_shift: right_shift,
+    **{getattr(np, name.value): _rounding(name) for name in nd.RoundingName},
     np.equal: _comparison("eq"),
     np.not_equal: _comparison("ne"),
     np.less: _comparison("lt"),
@@ -545,5 +689,8 @@ _UFUNCS: dict[np.ufunc, Callable[..., Any]] = {
 _FUNCTIONS: dict[Callable[..., Any], Callable[..., Any]] = {
     np.dot: dot,
     np.where: where,
+    np.clip: clip,
+    np.round: around,
+    np.around: around,
     np.copyto: copyto,
 }

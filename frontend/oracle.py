@@ -6,7 +6,7 @@ matmul have another order there): ``docs/numerics.md`` states the rule, ``ptoc.v
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, cast
 
@@ -22,7 +22,8 @@ from ptoc import ordered
 from ptoc.arrays import copy_with_strides
 from ptoc.dialects import nd
 from ptoc.dialects.attributes import dtype_of
-from ptoc.passes.fuse_epilogue import accumulator_of
+from ptoc.dialects.postprocessing import NOTHING, Post
+from ptoc.passes.epilogues import accumulator_of
 from ptoc.passes.rewriting import the_function
 from ptoc.thresholds import UFUNCS
 
@@ -59,13 +60,6 @@ def _joined(*bounds: Bound | None) -> Bound | None:
     """The sum of bounds, where there is any."""
     known = [b for b in bounds if b is not None]
     return sum(known[1:], known[0]) if known else None
-
-
-def _half_ulp(x: Array) -> Bound:
-    """Half the distance to the next value of the dtype, as float64."""
-    bits = {"float16": (10, -14), "bfloat16": (7, -126)}[x.dtype.name]
-    exponent = np.frexp(np.abs(x.astype(np.float64)))[1] - 1
-    return np.ldexp(1.0, np.maximum(exponent, bits[1]) - bits[0] - 1)
 
 
 @register_impls
@@ -144,15 +138,54 @@ class NdFunctions(InterpreterFunctions):
         start = None if c is None else c.data.view(accumulator)
         total = ordered.matmul(a.data, b.data, start, accumulator=accumulator)
         bound = _matmul_bound(a, b, c) if accumulator.kind == "f" else None
-        if op.relu is not None:
-            total = ordered.relu(total)
-        if result != accumulator and accumulator.kind == "f":
-            total = ordered.convert(total, result)
-            assert bound is not None
-            # Plain numpy rounds its own sum: each of the two roundings is off by half a step.
-            with np.errstate(all="ignore"):
-                bound = np.where(bound > 0, bound + 2 * _half_ulp(total) * 1.01, 0.0)
-        return (Value(total.view(result), bound),)
+        post = op.post_processing
+        if result == accumulator or (result.itemsize == 4 and accumulator.kind != "f"):
+            if post == NOTHING:
+                return (Value(total.view(result), bound),)
+            target = accumulator
+        else:
+            target = result
+
+        def finish(sums: Array) -> Array:
+            return ordered.finish(
+                sums,
+                target,
+                relu=post.relu,
+                slope=post.slope,
+                scale=1.0 if post.scale is None else post.scale,
+                offset=post.offset,
+                shift=post.shift,
+                rounding=_NUMPY_ROUNDING[post.rounding],
+                saturate=post.saturate,
+            )
+
+        finished = finish(total)
+        if bound is not None or target.name == "bfloat16":
+            bound = _bound_of_finished(finish, total, bound, finished, post)
+        return (Value(finished.view(result), bound),)
+
+
+_NUMPY_ROUNDING = {mode: name.value for name, mode in nd.ROUNDINGS.items()}
+
+
+@np.errstate(all="ignore")
+def _bound_of_finished(
+    finish: Callable[[Array], Array], total: Array, bound: Bound | None, finished: Array, post: Post
+) -> Bound:
+    """How far numpy may be when it finishes sums that are ``bound`` away from ``total``, rounding once more.
+
+    All that can be done to a sum is monotone, so the ends of an interval become the ends of one. numpy's own rounding
+    of a product moves the result as a change of the sum by as much would.
+    """
+    center = total.astype(np.float64)
+    radius = np.zeros(total.shape) if bound is None else bound
+    smallest = min(v for v in (post.scale, post.slope, 1.0) if v is not None)
+    radius = radius + (np.abs(center) + radius) * UNIT_ROUNDOFF * 1.01 + 2.0**-149 / smallest
+    ends = [finish(center + side * radius) for side in (-1.0, 1.0)]
+    there = finished.astype(np.float64)
+    result: Bound = np.maximum(*(np.abs(end.astype(np.float64) - there) for end in ends))
+    unclaimed = ~np.isfinite(result) | ~np.isfinite(center) | ~np.isfinite(radius)
+    return np.where(unclaimed, np.inf, result)
 
 
 @np.errstate(all="ignore")

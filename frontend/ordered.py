@@ -14,7 +14,7 @@ import numpy.typing as npt
 
 Array = npt.NDArray[Any]
 
-_CANONICAL_NAN = {"float16": 0x7E00, "bfloat16": 0x7FC0, "float32": 0x7FC0_0000}
+_CANONICAL_NAN = {"float8_e4m3fn": 0x7F, "float16": 0x7E00, "bfloat16": 0x7FC0, "float32": 0x7FC0_0000}
 _ACCUMULATORS = ("float32", "int32", "uint32")
 
 
@@ -46,26 +46,89 @@ def matmul(a: Array, b: Array, c: Array | None = None, *, accumulator: npt.DType
 
 
 @np.errstate(all="ignore")
-def relu(x: Array) -> Array:
-    """The machine's ReLU: +0 where ``x`` is negative, -0 and -inf included; NaN stays, as the canonical NaN.
+def finish(
+    total: Array,
+    dtype: npt.DTypeLike,
+    *,
+    relu: bool = False,
+    slope: float | None = None,
+    scale: float = 1.0,
+    offset: int = 0,
+    shift: int = 0,
+    rounding: str = "rint",
+    saturate: bool = False,
+) -> Array:
+    """What the machine makes of finished sums (float32, int32 or uint32, any shape), as ``dtype``.
 
-    ``x`` is of any shape, of float32, float16, bfloat16 or an integer type.
-    """
-    if x.dtype.kind in "iu":
-        return np.where(x > 0, x, x.dtype.type(0))
-    return _canonical(np.where(np.signbit(x) & ~np.isnan(x), x.dtype.type(0), x))
+    One exact multiplication, by ``scale`` or for negative sums (-0 is one) by ``slope`` (``relu``: by 0); one rounding,
+    to an integer by the numpy function that ``rounding`` names, else to nearest even; the offset; and with ``saturate``
+    a clamp. ``shift`` instead is an arithmetic shift to the right, clamped.
 
-
-@np.errstate(all="ignore")
-def convert(x: Array, dtype: npt.DTypeLike) -> Array:
-    """float32 ``x`` rounded to nearest, ties to even, as float32, float16 or bfloat16; NaN canonical.
-
-    Numbers beyond the range become infinite, tiny ones subnormal or a zero of their sign.
+    ``TypeError`` for a dtype that no conversion leads to.
     """
     target = np.dtype(dtype)
-    if x.dtype != np.float32 or target.name not in _CANONICAL_NAN:
-        raise TypeError(f"there is no conversion from {x.dtype} to {target}")
-    return _canonical(x.astype(target))
+    if target.name not in (*_CANONICAL_NAN, "int8", "int16", total.dtype.name):
+        raise TypeError(f"there is no conversion from {total.dtype} to {target}")
+    negative = np.signbit(total) & ~np.isnan(total) if total.dtype.kind == "f" else total < 0
+    if shift:
+        limits = np.iinfo(target)
+        return np.clip(total >> shift, limits.min, limits.max).astype(target)
+    multiplier = np.where(negative, 0.0 if relu else scale if slope is None else slope, scale)
+    exact = np.where(multiplier == 0, 0.0, total.astype(np.float64) * multiplier)
+    if target.kind in "iu":
+        return _to_integer(exact, target, offset, rounding, saturate)
+    minus_zero = negative & (total == 0) & (multiplier != 0)
+    return _to_float(np.where(minus_zero, -0.0, np.where(exact == 0, 0.0, exact)), target, saturate)
+
+
+def _to_integer(x: Array, target: np.dtype[Any], offset: int, rounding: str, saturate: bool) -> Array:
+    if target.itemsize == 4:
+        return np.rint(x).astype(np.int64).astype(target)
+    limits = np.iinfo(target)
+    reach = 2 * (int(limits.max) + 1)
+    whole = np.clip(np.nan_to_num(getattr(np, rounding)(x), nan=0.0), -reach, reach - 1)
+    result = whole.astype(np.int64) + offset
+    if not saturate:
+        result = np.where(np.isfinite(x), result, limits.min)
+        return result.astype(target)
+    result = np.where(np.isinf(x), np.where(x > 0, limits.max, limits.min), result)
+    return np.where(np.isnan(x), 0, np.clip(result, limits.min, limits.max)).astype(target)
+
+
+def _to_float(x: Array, target: np.dtype[Any], saturate: bool) -> Array:
+    import ml_dtypes
+
+    largest = float(ml_dtypes.finfo(target).max)
+    if target.name == "float8_e4m3fn":
+        rounded = _nearest_e4m3(x)
+        beyond = np.abs(x) > largest
+    else:
+        rounded = (_to_odd(x) if target.name == "bfloat16" else x).astype(target)
+        beyond = np.isinf(rounded)
+    if saturate:
+        rounded = np.where(beyond, np.copysign(largest, x), np.where(np.isnan(x), 0.0, rounded)).astype(target)
+    elif target.name == "float8_e4m3fn":
+        rounded[beyond] = np.nan
+    return _canonical(rounded)
+
+
+def _to_odd(x: Array) -> npt.NDArray[np.float32]:
+    """float64 as float32, inexact numbers as the odd neighbour: a second rounding then is right for ``x`` itself."""
+    nearest: npt.NDArray[np.float32] = x.astype(np.float32)
+    away = np.abs(nearest.astype(np.float64)) > np.abs(x)
+    bits = nearest.view(np.uint32) - away.astype(np.uint32)
+    return np.where((nearest == x) | np.isnan(x), nearest, (bits | np.uint32(1)).view(np.float32))
+
+
+def _nearest_e4m3(x: Array) -> Array:
+    """Finite numbers up to 448 to nearest even; a number that becomes zero loses its sign, -0 keeps it."""
+    import ml_dtypes
+
+    inside = np.where(np.abs(x) <= 448, x, 0.0)
+    unit = np.ldexp(1.0, np.maximum(np.frexp(inside)[1] - 1, -6) - 3)
+    rounded = np.rint(inside / unit) * unit
+    rounded = np.where((rounded == 0) & (inside != 0), 0.0, rounded)
+    return np.where(np.isnan(x), np.nan, rounded).astype(ml_dtypes.float8_e4m3fn)
 
 
 def _require_operand(operand: np.dtype[Any], accumulator: np.dtype[Any]) -> None:

@@ -214,6 +214,12 @@ class Tracer:
 
         return astype(self, dtype)
 
+    def clip(self, *args: Any, **kwargs: Any) -> Any:
+        return np.clip(self, *args, **kwargs)  # type: ignore[call-overload]
+
+    def round(self, decimals: int = 0) -> Any:
+        return np.round(self, decimals)  # type: ignore[call-overload]
+
     def copy(self, order: str = "C") -> Tracer:
         return self.trace.tracer(self.read(), self.dtype)
 
@@ -325,7 +331,7 @@ for _name, _ufunc in {
 
 
 SUPPORTED = (
-    "supported: np.matmul, @, np.dot (2-D); c + matmul; np.maximum(matmul, 0); astype; the six comparisons; "
+    "supported: np.matmul, @, np.dot (2-D); c + matmul; what README lists around a matmul; the six comparisons; "
     "np.where; dst[mask] = src[mask] or a scalar; np.copyto(…, where=…); ptoc.scatter"
 )
 

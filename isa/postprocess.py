@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+import struct
 from dataclasses import dataclass
 from enum import IntEnum
 
@@ -89,11 +91,68 @@ GROUP_COLUMNS: tuple[int, ...] = (0, 8, 16, 32, 48, 64, 80, 96, 112, 128)
 """Columns of a group, indexed by GroupNCode; 0 is off."""
 
 
-def plain_conversion(source: DType, result: DType) -> int | None:
-    """The PreQuantMode that converts ``source`` to ``result`` without a parameter word, if there is one."""
-    if source == result:
-        return 0
+_FP19_DROPPED = 13
+"""Low bits of an FP32 pattern that FP19 (sign, 8 bits of exponent, 10 of fraction) does not have."""
+
+_OFFSET_PLACE, _SHIFT_PLACE = 37, 32
+
+SHIFTS = range(1, 17)
+"""Places by which a shift mode moves the accumulator to the right."""
+
+
+def fp19(value: float) -> int | None:
+    """The FP19 code of a positive normal number; ``None`` when ``value`` is not one of them."""
+    try:
+        pattern: int = struct.unpack("<I", struct.pack("<f", value))[0]
+    except OverflowError:
+        return None
+    held = struct.unpack("<f", struct.pack("<I", pattern))[0] == value
+    positive_normal = 1 <= pattern >> 23 <= 254
+    return pattern >> _FP19_DROPPED if held and positive_normal and not pattern % (1 << _FP19_DROPPED) else None
+
+
+def nearest_fp19(value: float) -> float:
+    """The positive normal FP19 number nearest to a positive number."""
+    smallest, largest = 2.0**-126, (2 - 2.0**-10) * 2.0**127
+    if not smallest < value < largest:
+        return smallest if value <= smallest else largest
+    unit = 2.0 ** (math.frexp(value)[1] - 11)
+    return round(value / unit) * unit
+
+
+def scale_word(scale: float, offset: int, offset_bits: int) -> int:
+    """The quantization word of a scale that FP19 holds, and an offset of so many bits (0: the mode has none)."""
+    code = fp19(scale)
+    if code is None or (offset and offset not in signed_range(offset_bits)):
+        raise ValueError(f"no quantization word holds scale {scale} and offset {offset}")
+    return code << _FP19_DROPPED | (offset & ((1 << offset_bits) - 1)) << _OFFSET_PLACE
+
+
+def shift_word(places: int) -> int:
+    """The quantization word of a shift mode."""
+    if places not in SHIFTS:
+        raise ValueError(f"the accumulator is shifted by 1 to 16 places, not {places}")
+    return (places - 1) << _SHIFT_PLACE
+
+
+def slope_word(slope: float) -> int:
+    """The word of leaky and parametric ReLU for a slope that FP19 holds."""
+    code = fp19(slope)
+    if code is None:
+        raise ValueError(f"no slope word holds {slope}")
+    return code
+
+
+def signed_range(bits: int) -> range:
+    """The integers of so many bits in two's complement."""
+    return range(-(1 << bits >> 1), 1 << bits >> 1)
+
+
+def conversion(source: DType, result: DType, parameter: str, *, shift: bool = False) -> PreQuantMode | None:
+    """The mode that converts ``source`` to ``result`` with a word from there ("scalar", "vector", "": none)."""
+    if source == result and not parameter:
+        return PRE_QUANT_MODES[0]
     for mode in PRE_QUANT_MODES.values():
-        if mode.source == source and mode.result == result and not mode.parameter:
-            return mode.code
+        if (mode.source, mode.result, mode.parameter, mode.shift) == (source, result, parameter, shift):
+            return mode
     return None

@@ -1,7 +1,8 @@
 """One tile operation as the instructions of its bundle, in the canonical order of commands.
 
 What is emitted is legal under every published revision of the ISA: no B.DATR in ordinary loads and stores,
-DTYPE_NONE in the CUBE forms, DataType code 0 in TCMP, and a B.DATR in a matmul only where B's type differs from A's.
+DTYPE_NONE in the CUBE forms, DataType code 0 in TCMP, and a B.DATR in a matmul only where B's type differs from A's, or
+the conversion of the result needs one.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ from ptoc.isa import dtypes
 from ptoc.isa.encoding import Instruction, make
 from ptoc.isa.layouts import CUBE_LOAD, CUBE_STORE, LayoutCode
 from ptoc.isa.operations import BY_NAME
-from ptoc.isa.postprocess import ReluMode
+from ptoc.isa.postprocess import Rounding
 from ptoc.isa.registers import PE_MODE, tile_selector
 
 Dimension = int | str
@@ -119,16 +120,19 @@ def scatter(op: tile.ScatterOp, base: int, dims: Sequence[Instruction]) -> list[
     return [start, *dims, col, make("B.IOR", RegSrc0=base), *_bindings(op, None), STOP]
 
 
-def matmul(op: tile.MatmulOp, dims: Sequence[Instruction]) -> list[Instruction]:
-    """TMATMUL or TMATMUL.ACC; ``dims`` are LB0 to LB2 (M, N, K)."""
+def matmul(op: tile.MatmulOp, dims: Sequence[Instruction], words: Sequence[int]) -> list[Instruction]:
+    """TMATMUL or TMATMUL.ACC; ``dims`` are LB0 to LB2 (M, N, K), ``words`` the registers of the parameter words."""
     a, b, d = (cast("TileType | SharedType", v.type) for v in (op.a, op.b, op.result))
     start = make("BSTART.TMATMUL" if op.acc is None else "BSTART.TMATMUL.ACC", DataType=a.dtype.code)
-    attributes = [] if b.dtype == a.dtype else [make("B.DATR", DataType=b.dtype.code)]
-    relu = ReluMode.NONE if op.relu is None else ReluMode.RELU
-    post = make("B.FPATR", PreQuantMode=op.pre_quant_mode, ReluMode=relu)
+    post = op.post_processing
+    attributes = []
+    if b.dtype != a.dtype or post.saturate or post.rounding != Rounding.DEFAULT:
+        attributes = [make("B.DATR", DataType=b.dtype.code, Sat=int(post.saturate), RMode=post.rounding)]
+    fpatr = make("B.FPATR", PreQuantMode=op.pre_quant_mode.code, ReluMode=post.relu_mode)
+    ior = [make("B.IOR", **{f"RegSrc{n}": register for n, register in enumerate(words)})] if words else []
     shared = [
         make("B.IOS", SharedTID=v.owner.shared.value.data, PEMode=PE_MODE[op.mask])
         for v in (op.a, op.b)
         if isinstance(v.owner, tile.LoadSharedOp)
     ]
-    return [start, *attributes, post, *dims, *shared, *_bindings(op, cast(TileType, d)), STOP]
+    return [start, *attributes, fpatr, *dims, *ior, *shared, *_bindings(op, cast(TileType, d)), STOP]

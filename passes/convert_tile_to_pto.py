@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from typing import cast
 
@@ -400,7 +400,9 @@ class _Lowering:
             self._bundle(bundles.scatter(op, base, self._dimensions(op.cols, op.rows)), op.dest)
 
     def matmul(self, op: tile.MatmulOp) -> None:
-        self._bundle(bundles.matmul(op, self._dimensions(op.m, op.n, op.k)), None)
+        with ExitStack() as held:
+            words = [held.enter_context(self._operand(w)) for w in op.post_processing.words(op.pre_quant_mode)]
+            self._bundle(bundles.matmul(op, self._dimensions(op.m, op.n, op.k), words), None)
 
 
 def _shifted(value: int) -> tuple[int, int] | None:

@@ -1,26 +1,24 @@
 """``fuse-epilogue``: what follows a matmul becomes part of it.
 
-``c + a @ b`` starts the sum from ``c``; ReLU and the conversion of the result are done by B.FPATR. A matmul whose
-value is also used elsewhere is computed again for each use: it costs work, never a wrong number.
+``c + a @ b`` starts the sum from ``c``; what follows is read into an ``Epilogue`` step by step, and done by B.FPATR. A
+matmul whose value is also used elsewhere is computed again for each use: it costs work, never a wrong number.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import cast
+from typing import NoReturn
 
 from xdsl.context import Context
-from xdsl.dialects.builtin import ModuleOp, TensorType
-from xdsl.ir import Operation, SSAValue
+from xdsl.dialects.builtin import ModuleOp
+from xdsl.ir import Block, Operation, SSAValue
 from xdsl.passes import ModulePass
 from xdsl.rewriter import InsertPoint, Rewriter
 
 from ptoc.dialects import nd
-from ptoc.dialects.attributes import dtype_of
-from ptoc.isa import dtypes
-from ptoc.isa.dtypes import DType
-from ptoc.isa.postprocess import plain_conversion
+from ptoc.passes import epilogues
 from ptoc.passes.diagnostics import reject
+from ptoc.passes.epilogues import Epilogue, element_of, number_of
 from ptoc.passes.rewriting import erase_dead, the_function
 
 
@@ -32,53 +30,89 @@ class FuseEpilogue(ModulePass):
         block = the_function(op).body.block
         # A conversion that only widened an operand of a matmul has no user left, and needs none.
         erase_dead(block)
-        for each in list(block.ops):
-            fused = _fuse(each)
-            if fused is None:
-                continue
-            fused.location = each.location
-            Rewriter.insert_op(fused, InsertPoint.before(each))
-            each.results[0].replace_all_uses_with(fused.result)
-            Rewriter.erase_op(each)
+        known: dict[SSAValue, Epilogue] = {}
+        for each in block.ops:
+            epilogue = _read(each, known)
+            if epilogue is not None:
+                known[each.results[0]] = epilogue
+        _write(block, known)
         erase_dead(block)
 
 
-def _matmul(value: SSAValue) -> nd.MatmulAccOp | None:
-    return value.owner if isinstance(value.owner, nd.MatmulAccOp) else None
+def _write(block: Block, known: dict[SSAValue, Epilogue]) -> None:
+    """Make the matmuls of those values that something else than an epilogue needs."""
+    needed: set[SSAValue] = set()
+    for op in reversed(list(block.ops)):
+        if op.results and needed.isdisjoint(op.results):
+            continue
+        if op.results and op.results[0] in known:
+            fused = epilogues.finished(op, known[op.results[0]])
+            fused.location = op.location
+            Rewriter.insert_op(fused, InsertPoint.before(op))
+            op.results[0].replace_all_uses_with(fused.result)
+            op = fused
+        needed.update(op.operands)
 
 
-def _element(value: SSAValue) -> DType:
-    return dtype_of(cast(TensorType, value.type).element_type)
-
-
-def accumulator_of(op: nd.MatmulAccOp) -> DType:
-    """The accumulator type of a verified matmul."""
-    accumulator = dtypes.accumulator(_element(op.a), _element(op.b))
-    assert accumulator is not None
-    return accumulator
-
-
-def _rebuilt(op: nd.MatmulAccOp, acc: SSAValue | None, result: TensorType, relu: bool) -> nd.MatmulAccOp:
-    return nd.MatmulAccOp(op.a, op.b, acc, result, relu=relu)
-
-
-def _fuse(op: Operation) -> nd.MatmulAccOp | None:
+def _read(op: Operation, known: dict[SSAValue, Epilogue]) -> Epilogue | None:
+    """The epilogue that an operation's value is; ``None`` for an operation of another kind."""
+    if isinstance(op, nd.MatmulAccOp):
+        return Epilogue.of(op)
     if isinstance(op, nd.AddOp):
-        return _fuse_add(op)
+        return _add(op, known)
+    if isinstance(op, nd.MulOp):
+        return _multiply(op, known)
+    if isinstance(op, nd.MaximumOp | nd.MinimumOp):
+        return _extremum(op, known)
+    if isinstance(op, nd.WhereOp):
+        branches = [known.get(v) for v in (op.on_true, op.on_false)]
+        if branches[0] is None or branches[1] is None:
+            return None
+        return epilogues.chosen(op.mask, branches[0], branches[1], known)
+    if isinstance(op, nd.RoundOp):
+        return epilogues.rounded(op, _source(op, known))
+    if isinstance(op, nd.ShiftRightOp):
+        places = number_of(op.rhs)
+        return epilogues.shifted(op, _source(op, known), 0 if places is None else places)
     if isinstance(op, nd.ReluOp):
-        return _fuse_relu(op)
+        return epilogues.activated(op, _source(op, known))
     if isinstance(op, nd.CastOp):
-        return _fuse_cast(op)
+        return _cast(op, known)
     return None
 
 
-def _fuse_add(op: nd.AddOp) -> nd.MatmulAccOp:
+_WORDS = {
+    nd.RoundOp: "rounding",
+    nd.ShiftRightOp: ">>",
+    nd.ReluOp: "np.maximum(x, 0)",
+    nd.MulOp: "a multiplication",
+    nd.MaximumOp: "np.maximum",
+    nd.MinimumOp: "np.minimum",
+}
+
+
+def _source(op: Operation, known: dict[SSAValue, Epilogue]) -> Epilogue:
+    found = known.get(op.operands[0])
+    if found is None:
+        _reject_array(op)
+    return found
+
+
+def _reject_array(op: Operation) -> NoReturn:
+    reject(
+        op,
+        f"{_WORDS[type(op)]} is supported on the result of a matmul only",
+        rule="B.FPATR post-processes a matmul's accumulator",
+        hint="apply it directly to (c +) np.matmul(...)",
+    )
+
+
+def _add(op: nd.AddOp, known: dict[SSAValue, Epilogue]) -> Epilogue:
     for addend, other in ((op.rhs, op.lhs), (op.lhs, op.rhs)):
-        matmul = _matmul(addend)
-        if matmul is None or matmul.acc is not None or matmul.relu is not None:
-            continue
-        if _element(addend).bits == accumulator_of(matmul).bits:
-            return _rebuilt(matmul, other, cast(TensorType, op.result.type), relu=False)
+        epilogue = known.get(addend)
+        found = None if epilogue is None else epilogues.started(op, epilogue, other)
+        if found is not None:
+            return found
     reject(
         op,
         "this sum is not the accumulation of a matmul",
@@ -87,36 +121,42 @@ def _fuse_add(op: nd.AddOp) -> nd.MatmulAccOp:
     )
 
 
-def _fuse_relu(op: nd.ReluOp) -> nd.MatmulAccOp:
-    matmul = _matmul(op.source)
-    if matmul is not None and _element(op.source).numeric_class != accumulator_of(matmul).numeric_class:
-        reject(
-            op,
-            "np.maximum(x, 0) of an unsigned sum that is read as a signed one is not supported",
-            rule="B.FPATR ReluMode acts on a matmul's accumulator, and an unsigned one is never negative",
-            hint="sum in uint32, where np.maximum(x, 0) changes nothing",
-        )
-    if matmul is None:
-        reject(
-            op,
-            "np.maximum(x, 0) is supported on the result of a matmul only",
-            rule="B.FPATR ReluMode acts on a matmul's accumulator",
-            hint="apply it directly to (c +) np.matmul(...)",
-        )
-    return _rebuilt(matmul, matmul.acc, cast(TensorType, op.result.type), relu=True)
+def _operand_and_number(
+    op: nd.MulOp | nd.MaximumOp | nd.MinimumOp, known: dict[SSAValue, Epilogue]
+) -> tuple[Epilogue, int | float] | None:
+    for value, other in ((op.lhs, op.rhs), (op.rhs, op.lhs)):
+        number = number_of(other)
+        if value in known and number is not None:
+            return known[value], number
+    return None
 
 
-def _fuse_cast(op: nd.CastOp) -> nd.MatmulAccOp:
-    matmul, target = _matmul(op.source), _element(op.result)
-    if (
-        matmul is None
-        or _element(op.source) != accumulator_of(matmul)
-        or plain_conversion(_element(op.source), target) is None
-    ):
+def _multiply(op: nd.MulOp, known: dict[SSAValue, Epilogue]) -> Epilogue:
+    found = _operand_and_number(op, known)
+    if found is None:
+        _reject_array(op)
+    return epilogues.scaled(op, *found)
+
+
+def _extremum(op: nd.MaximumOp | nd.MinimumOp, known: dict[SSAValue, Epilogue]) -> Epilogue:
+    largest = isinstance(op, nd.MaximumOp)
+    found = _operand_and_number(op, known)
+    if found is not None:
+        return epilogues.limited(op, *found, above=not largest)
+    one, other = known.get(op.lhs), known.get(op.rhs)
+    selected = None if one is None or other is None else epilogues.selected(one, other, largest=largest)
+    if selected is None:
+        _reject_array(op)
+    return selected
+
+
+def _cast(op: nd.CastOp, known: dict[SSAValue, Epilogue]) -> Epilogue:
+    source, target = known.get(op.source), element_of(op.result)
+    if source is None:
         reject(
             op,
-            f"astype from {_element(op.source).numpy_name} to {target.numpy_name} is not supported here",
-            rule="B.FPATR converts a float32 accumulator to float16 or bfloat16",
-            hint="use astype on matmul operands (to widen them) or on a float32 matmul result (to narrow it)",
+            f"astype from {element_of(op.source).numpy_name} to {target.numpy_name} is not supported here",
+            rule="B.FPATR converts a matmul's accumulator",
+            hint="use astype on matmul operands (to widen them) or on the sums of a matmul (to narrow them)",
         )
-    return _rebuilt(matmul, matmul.acc, cast(TensorType, op.result.type), matmul.relu is not None)
+    return epilogues.cast_to(op, source, target)

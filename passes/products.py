@@ -10,9 +10,10 @@ from xdsl.ir import SSAValue
 
 from ptoc.dialects import nd, tile
 from ptoc.dialects.attributes import dtype_of, row_stride_bytes, shape_2d
+from ptoc.dialects.postprocessing import NOTHING, Post
 from ptoc.dialects.tile import TileType
 from ptoc.isa.dtypes import DType
-from ptoc.passes.fuse_epilogue import accumulator_of
+from ptoc.passes.epilogues import accumulator_of
 from ptoc.passes.planning.tiling import MatmulShape
 from ptoc.passes.rewriting import Emitter, Index
 from ptoc.passes.tile_values import Array, array_of, splat_array
@@ -29,12 +30,12 @@ class Product:
     c: Array | None
     dest: Array
     result: DType
-    relu: bool
+    post: Post
 
     @property
     def postprocesses(self) -> bool:
         """Whether the last piece of a sum does more than add."""
-        return self.relu or self.result != self.shape.accumulator
+        return self.post != NOTHING or self.result != self.shape.accumulator
 
     def type_of_piece(self, *, last: bool) -> DType:
         """What a piece of the sum results in: the accumulator, or at the end the result."""
@@ -53,7 +54,7 @@ class Product:
     ) -> SSAValue:
         """One bundle's worth of the sum, ``acc + a @ b``; the last one is post-processed."""
         m, n, k = (e.index(v) for v in size)
-        return e.emit(tile.MatmulOp(acc, *operands, (m, n, k), pes, type_, relu=last and self.relu)).result
+        return e.emit(tile.MatmulOp(acc, *operands, (m, n, k), pes, type_, self.post if last else NOTHING)).result
 
 
 def product_of(module: ModuleOp, store: nd.StoreOp, matmul: nd.MatmulAccOp) -> Product:
@@ -72,7 +73,7 @@ def product_of(module: ModuleOp, store: nd.StoreOp, matmul: nd.MatmulAccOp) -> P
         _accumulator_array(top, module, matmul, n),
         Array(store.dest, row_stride_bytes(cast(MemRefType, store.dest.type))),
         accumulator if stored.bits == accumulator.bits else stored,
-        matmul.relu is not None,
+        matmul.post_processing,
     )
 
 

@@ -7,19 +7,21 @@ removed on this level.
 
 from __future__ import annotations
 
+from enum import StrEnum
 from typing import ClassVar, cast
 
 from xdsl.dialects.builtin import (
     AnyTensorTypeConstr,
     MemRefType,
     TensorType,
-    UnitAttr,
     i1,
 )
-from xdsl.ir import Attribute, Dialect, SSAValue
+from xdsl.dialects.utils import EnumAttribute
+from xdsl.ir import Attribute, Dialect, SpacedOpaqueSyntaxAttribute, SSAValue
 from xdsl.irdl import (
     IRDLOperation,
     VarConstraint,
+    irdl_attr_definition,
     irdl_op_definition,
     operand_def,
     opt_operand_def,
@@ -38,9 +40,27 @@ from ptoc.dialects.attributes import (
     dtype_of,
     verify_array_type,
 )
+from ptoc.dialects.postprocessing import NOTHING, Post, PostAttr, post_attr
 from ptoc.isa import dtypes
 from ptoc.isa.dtypes import DType
-from ptoc.isa.postprocess import plain_conversion
+from ptoc.isa.postprocess import Rounding
+
+
+class RoundingName(StrEnum):
+    """Roundings to integers, by numpy's names."""
+
+    RINT = "rint"
+    FLOOR = "floor"
+    CEIL = "ceil"
+    TRUNC = "trunc"
+
+
+ROUNDINGS = {
+    RoundingName.RINT: Rounding.DEFAULT,
+    RoundingName.FLOOR: Rounding.RTM,
+    RoundingName.CEIL: Rounding.RTP,
+    RoundingName.TRUNC: Rounding.RTZ,
+}
 
 
 def _element(value: SSAValue) -> Attribute:
@@ -247,32 +267,32 @@ def accumulates_into(accumulator: DType, stored: DType) -> bool:
 
 @irdl_op_definition
 class MatmulAccOp(IRDLOperation):
-    """``acc + a @ b`` in the accumulator type, K ascending, then optionally ReLU and one conversion.
+    """``acc + a @ b`` in the accumulator type, K ascending, then ``post`` and one conversion.
 
     Without ``acc`` the sum starts from +0. The result's element type is the accumulator's or one that
-    B.FPATR converts to without parameters.
+    B.FPATR converts to as ``post`` says.
     """
 
     name = "nd.matmul_acc"
     a = operand_def(AnyTensorTypeConstr)
     b = operand_def(AnyTensorTypeConstr)
     acc = opt_operand_def(AnyTensorTypeConstr)
-    relu = opt_prop_def(UnitAttr)
+    post = opt_prop_def(PostAttr)
     result = result_def(AnyTensorTypeConstr)
     assembly_format = (
-        "$a `,` $b (`acc` $acc^ `:` type($acc))? (`relu` $relu^)? attr-dict "
+        "$a `,` $b (`acc` $acc^ `:` type($acc))? (`post` $post^)? attr-dict "
         "`:` type($a) `,` type($b) `->` type($result)"
     )
     traits = traits_def(Pure())
 
     def __init__(
-        self, a: SSAValue, b: SSAValue, acc: SSAValue | None, result: TensorType, *, relu: bool = False
+        self, a: SSAValue, b: SSAValue, acc: SSAValue | None, result: TensorType, post: Post = NOTHING
     ) -> None:
-        super().__init__(
-            operands=[a, b, acc],
-            properties={"relu": UnitAttr()} if relu else {},
-            result_types=[result],
-        )
+        super().__init__(operands=[a, b, acc], properties=post_attr(post), result_types=[result])
+
+    @property
+    def post_processing(self) -> Post:
+        return NOTHING if self.post is None else self.post.data
 
     def verify_(self) -> None:
         (m, k), (k2, n) = (s if len(s) == 2 else (0, 0) for s in (_shape(self.a), _shape(self.b)))
@@ -286,17 +306,14 @@ class MatmulAccOp(IRDLOperation):
             accumulates_into(accumulator, dtype_of(_element(self.acc))) and _shape(self.acc) == (m, n)
         ):
             raise VerifyException(f"the accumulator is {m}x{n} of {accumulator}, not {self.acc.type}")
-        if not accumulates_into(accumulator, d) and plain_conversion(accumulator, d) is None:
-            raise VerifyException(f"B.FPATR has no parameterless conversion from {accumulator} to {d}")
+        self.post_processing.mode(accumulator, accumulator if accumulates_into(accumulator, d) else d)
 
 
-@irdl_op_definition
-class AddOp(IRDLOperation):
-    """Element-wise sum; it survives only as the accumulator of a matmul."""
+class _BinaryOp(IRDLOperation):
+    """Element by element, of two tensors of one type; it survives only as part of a matmul."""
 
     T: ClassVar = VarConstraint("T", AnyTensorTypeConstr)
 
-    name = "nd.add"
     lhs = operand_def(T)
     rhs = operand_def(T)
     result = result_def(T)
@@ -305,6 +322,67 @@ class AddOp(IRDLOperation):
 
     def __init__(self, lhs: SSAValue, rhs: SSAValue) -> None:
         super().__init__(operands=[lhs, rhs], result_types=[lhs.type])
+
+
+@irdl_op_definition
+class AddOp(_BinaryOp):
+    """Sum."""
+
+    name = "nd.add"
+
+
+@irdl_op_definition
+class MulOp(_BinaryOp):
+    """Product."""
+
+    name = "nd.mul"
+
+
+@irdl_op_definition
+class MaximumOp(_BinaryOp):
+    """``numpy.maximum``: NaN where either is NaN."""
+
+    name = "nd.maximum"
+
+
+@irdl_op_definition
+class MinimumOp(_BinaryOp):
+    """``numpy.minimum``: NaN where either is NaN."""
+
+    name = "nd.minimum"
+
+
+@irdl_op_definition
+class ShiftRightOp(_BinaryOp):
+    """Arithmetic shift of integers to the right."""
+
+    name = "nd.shift_right"
+
+
+@irdl_attr_definition
+class RoundingAttr(EnumAttribute[RoundingName], SpacedOpaqueSyntaxAttribute):
+    name = "nd.rounding"
+
+    @property
+    def mode(self) -> Rounding:
+        return ROUNDINGS[self.data]
+
+
+@irdl_op_definition
+class RoundOp(IRDLOperation):
+    """Floating numbers to whole ones: ``numpy.rint``, ``floor``, ``ceil`` or ``trunc``."""
+
+    T: ClassVar = VarConstraint("T", AnyTensorTypeConstr)
+
+    name = "nd.round"
+    rounding = prop_def(RoundingAttr)
+    source = operand_def(T)
+    result = result_def(T)
+    assembly_format = "$rounding $source attr-dict `:` type($result)"
+    traits = traits_def(Pure())
+
+    def __init__(self, rounding: RoundingName, source: SSAValue) -> None:
+        super().__init__(operands=[source], properties={"rounding": RoundingAttr(rounding)}, result_types=[source.type])
 
 
 @irdl_op_definition
@@ -356,9 +434,14 @@ ND = Dialect(
         ScatterOp,
         MatmulAccOp,
         AddOp,
+        MulOp,
+        MaximumOp,
+        MinimumOp,
+        ShiftRightOp,
+        RoundOp,
         ReluOp,
         CastOp,
     ],
-    [PredicateAttr, BitsAttr],
+    [PredicateAttr, BitsAttr, PostAttr, RoundingAttr],
 )
 """The dialect, for an xDSL context."""

@@ -24,7 +24,6 @@ from xdsl.dialects.builtin import (
     StringAttr,
     SymbolNameConstraint,
     SymbolRefAttr,
-    UnitAttr,
     i64,
 )
 from xdsl.dialects.utils import EnumAttribute
@@ -54,9 +53,10 @@ from xdsl.traits import MemoryReadEffect, MemoryWriteEffect, Pure, SymbolOpInter
 from xdsl.utils.exceptions import VerifyException
 
 from ptoc.dialects.attributes import Predicate, PredicateAttr, dtype_of, element_type
+from ptoc.dialects.postprocessing import NOTHING, Post, PostAttr, post_attr
 from ptoc.isa import dtypes, layouts
 from ptoc.isa.dtypes import DType
-from ptoc.isa.postprocess import plain_conversion
+from ptoc.isa.postprocess import PreQuantMode
 from ptoc.isa.registers import (
     GENERATIONS,
     HANDS,
@@ -607,10 +607,10 @@ class MatmulOp(TileOperation):
     m = operand_def(IndexType)
     n = operand_def(IndexType)
     k = operand_def(IndexType)
-    relu = opt_prop_def(UnitAttr)
+    post = opt_prop_def(PostAttr)
     result = result_def(TileType)
     assembly_format = (
-        "$a `,` $b (`acc` $acc^ `:` type($acc))? `size` $m `,` $n `,` $k (`relu` $relu^)? `pes` $pes "
+        "$a `,` $b (`acc` $acc^ `:` type($acc))? `size` $m `,` $n `,` $k (`post` $post^)? `pes` $pes "
         f"{_NAMES} attr-dict `:` type($a) `,` type($b) `->` type($result)"
     )
     traits = traits_def(Pure())
@@ -623,24 +623,24 @@ class MatmulOp(TileOperation):
         size: tuple[SSAValue, SSAValue, SSAValue],
         pes: int,
         result: TileType,
-        *,
-        relu: bool = False,
+        post: Post = NOTHING,
     ) -> None:
         super().__init__(
-            operands=[acc, a, b, *size],
-            properties={"pes": _pes(pes)} | ({"relu": UnitAttr()} if relu else {}),
-            result_types=[result],
+            operands=[acc, a, b, *size], properties={"pes": _pes(pes)} | post_attr(post), result_types=[result]
         )
 
     @property
-    def pre_quant_mode(self) -> int:
-        """The PreQuantMode that turns the accumulator into the result's type."""
+    def post_processing(self) -> Post:
+        return NOTHING if self.post is None else self.post.data
+
+    @property
+    def pre_quant_mode(self) -> PreQuantMode:
+        """What turns the accumulator into the result's type."""
         a, b, d = (cast("TileType | SharedType", v.type).dtype for v in (self.a, self.b, self.result))
         accumulator = dtypes.accumulator(a, b)
-        mode = None if accumulator is None else plain_conversion(accumulator, d)
-        if mode is None:
-            raise VerifyException(f"no matmul takes {a} and {b} to {d}")
-        return mode
+        if accumulator is None:
+            raise VerifyException(f"no matmul takes {a} and {b}")
+        return self.post_processing.mode(accumulator, d)
 
     @property
     def cooperative(self) -> bool:
@@ -670,7 +670,7 @@ class MatmulOp(TileOperation):
         accumulator = dtypes.accumulator(cast("TileType | SharedType", a).dtype, cast("TileType | SharedType", b).dtype)
         if c.dtype != accumulator or c.layout != layout:
             raise VerifyException("the accumulator has the accumulator type and the layout of the result")
-        if mode == 0 and c.capacity != d.capacity:
+        if mode.code == 0 and c.capacity != d.capacity:
             raise VerifyException("accumulator and result have one capacity")
 
 

@@ -1,5 +1,7 @@
 """The oracle in PTO's order, against arithmetic on single scalars."""
 
+import math
+from fractions import Fraction
 from typing import Any
 
 import ml_dtypes
@@ -10,10 +12,18 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
-from ptoc.ordered import convert, matmul, relu
+from ptoc.ordered import finish, matmul
 
 BF16 = np.dtype(ml_dtypes.bfloat16)
+E4M3 = np.dtype(ml_dtypes.float8_e4m3fn)
 Array = npt.NDArray[Any]
+
+
+def relu(x: Array) -> Array:
+    return finish(x, x.dtype, relu=True)
+
+
+convert = finish
 
 
 def patterns(dtype: Any, shape: Any) -> st.SearchStrategy[Array]:
@@ -114,8 +124,7 @@ def test_relu_keeps_no_negative_number_and_no_sign_of_zero(x: Array) -> None:
 def test_relu_of_specials_and_integers() -> None:
     x = np.array([-0.0, -np.inf, np.inf, -1e-45], np.float32)
     assert relu(x).view(np.uint32).tolist() == [0, 0, 0x7F80_0000, 0]
-    assert_same_bits(relu(np.array([-128, -1, 0, 127], np.int8)), np.array([0, 0, 0, 127], np.int8))
-    assert_same_bits(relu(np.array([-2, -0.0, 3], BF16)), np.array([0, 0, 3], BF16))
+    assert_same_bits(relu(np.array([-128, -1, 0, 127], np.int32)), np.array([0, 0, 0, 127], np.int32))
 
 
 @given(patterns(np.float32, 20))
@@ -144,7 +153,7 @@ def test_float16_conversion_takes_the_nearest(x: Array) -> None:
             assert distance < other or (distance == other and not int(result.view(np.uint16)) & 1)
 
 
-@pytest.mark.parametrize(("source", "target"), [("float64", "float16"), ("float32", "int8")])
+@pytest.mark.parametrize(("source", "target"), [("float32", "float64"), ("float32", "uint8"), ("int32", "int64")])
 def test_other_conversions_are_refused(source: str, target: str) -> None:
     with pytest.raises(TypeError):
         convert(np.ones(3, source), target)
@@ -161,8 +170,79 @@ def test_every_value_of_the_type_converts_to_itself(target: np.dtype[Any]) -> No
 def test_no_warning_reaches_the_user(recwarn: pytest.WarningsRecorder) -> None:
     signalling = np.full((2, 2), 0x7F81, np.uint16).view(BF16)
     huge = np.full((2, 2), 3e38, np.float32)
-    relu(signalling)
-    convert(huge, np.float16)
+    relu(np.full((2, 2), 0x7F80_0001, np.uint32).view(np.float32))
+    for target in (np.float16, BF16, E4M3, np.int8):
+        finish(huge, target, scale=2.0, saturate=True)
     matmul(signalling, np.ones((2, 2), np.float16), accumulator=np.float32)
     matmul(huge, huge, accumulator=np.float32)
     assert not recwarn.list
+
+
+# -- scaling, activation, conversion ---------------------------------------------------------------
+
+FP19 = st.integers(1 << 10, (255 << 10) - 1)
+
+
+def fp19(code: int) -> np.float32:
+    """A positive normal number with ten bits of fraction."""
+    return np.uint32(code << 13).view(np.float32)
+
+
+@np.errstate(invalid="ignore")
+def nearest(x: Fraction, dtype: np.dtype[Any]) -> Array:
+    """The finite number of a type that is nearest to ``x``, of two the one with an even code; all of them are tried."""
+    codes = np.arange(1 << 8 * dtype.itemsize - 1, dtype=f"u{dtype.itemsize}")
+    values = codes.view(dtype).astype(np.float64)
+    finite = np.isfinite(values)
+    near = np.argsort(np.abs(values[finite] - float(abs(x))), kind="stable")[:4]
+    best = min(near, key=lambda n: (abs(Fraction(float(values[n])) - abs(x)), int(n) & 1))
+    code = int(best) | (int(x < 0) << 8 * dtype.itemsize - 1)
+    return np.array([code], codes.dtype).view(dtype)
+
+
+@pytest.mark.parametrize("target", [np.dtype(np.float16), BF16, E4M3], ids=str)
+@given(bits=st.integers(0, 2**32 - 1), scale=FP19, slope=FP19)
+def test_a_scaled_sum_is_rounded_once(target: np.dtype[Any], bits: int, scale: int, slope: int) -> None:
+    total = np.array([bits], np.uint32).view(np.float32)
+    number = float(total[0])
+    got = finish(total, target, scale=float(fp19(scale)), slope=float(fp19(slope)), saturate=True)
+    largest = float(ml_dtypes.finfo(target).max)
+    if not np.isfinite(number):
+        assert float(got[0]) == (0 if np.isnan(number) else np.copysign(largest, number))
+        return
+    exact = Fraction(number) * Fraction(float(fp19(slope if number < 0 else scale)))
+    expected = np.array([np.copysign(largest, number)], target)
+    if abs(exact) <= largest:
+        expected = nearest(exact, target)
+    assert float(got[0]) == float(expected[0])
+    if target != E4M3 and exact:
+        assert np.signbit(got[0]) == (exact < 0)
+
+
+@pytest.mark.parametrize("target", ["int8", "int16"])
+@pytest.mark.parametrize(
+    ("name", "rule"), [("rint", round), ("floor", math.floor), ("ceil", math.ceil), ("trunc", math.trunc)]
+)
+@given(total=st.integers(-(2**31), 2**31 - 1), scale=FP19, offset=st.integers(-128, 127))
+def test_integers_are_rounded_then_offset_then_clamped(
+    name: str, rule: Any, target: str, total: int, scale: int, offset: int
+) -> None:
+    limits = np.iinfo(target)
+    got = finish(
+        np.array([total], np.int32), target, scale=float(fp19(scale)), offset=offset, rounding=name, saturate=True
+    )
+    exact = Fraction(total) * Fraction(float(fp19(scale)))
+    assert got.dtype == target and got[0] == max(limits.min, min(limits.max, rule(exact) + offset))
+
+
+@given(total=st.integers(-(2**31), 2**31 - 1), places=st.integers(1, 16))
+def test_a_shift_is_a_floor(total: int, places: int) -> None:
+    got = finish(np.array([total], np.int32), np.int16, shift=places)
+    assert got[0] == max(-(2**15), min(2**15 - 1, math.floor(Fraction(total, 2**places))))
+
+
+def test_without_saturation_what_is_too_large_becomes_infinite_or_a_nan() -> None:
+    x = np.array([65519, 65520, -65520, np.nan], np.float32)
+    assert finish(x, np.float16).view(np.uint16).tolist() == [0x7BFF, 0x7C00, 0xFC00, 0x7E00]
+    x = np.array([448, 448.1, -500, np.inf, -0.0, -1e-9], np.float32)
+    assert finish(x, E4M3).view(np.uint8).tolist() == [0x7E, 0x7F, 0x7F, 0x7F, 0x80, 0]

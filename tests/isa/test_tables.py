@@ -2,6 +2,7 @@
 
 import json
 import pathlib
+import struct
 
 import numpy as np
 import pytest
@@ -102,8 +103,56 @@ def test_masks_and_selectors():
         registers.tile_selector(0, 17)
 
 
-def test_conversions_without_parameters():
-    assert postprocess.plain_conversion(dtypes.FP32, dtypes.FP16) == 1
-    assert postprocess.plain_conversion(dtypes.FP32, dtypes.BF16) == 16
-    assert postprocess.plain_conversion(dtypes.U32, dtypes.U32) == 0
-    assert postprocess.plain_conversion(dtypes.S32, dtypes.S8) is None
+@pytest.mark.parametrize(
+    ("source", "result", "parameter", "shift", "code"),
+    [
+        (dtypes.FP32, dtypes.FP16, "", False, 1),
+        (dtypes.FP32, dtypes.BF16, "", False, 16),
+        (dtypes.U32, dtypes.U32, "", False, 0),
+        (dtypes.FP32, dtypes.FP32, "scalar", False, 27),
+        (dtypes.S32, dtypes.S16, "scalar", False, 19),
+        (dtypes.S32, dtypes.S16, "scalar", True, 13),
+        (dtypes.FP32, dtypes.E4M3, "vector", False, 37),
+    ],
+)
+def test_conversions_by_what_they_convert(source, result, parameter, shift, code):
+    assert postprocess.conversion(source, result, parameter, shift=shift).code == code
+
+
+def test_there_is_no_conversion_of_unsigned_sums_or_without_parameters_to_integers():
+    assert postprocess.conversion(dtypes.U32, dtypes.S8, "scalar") is None
+    assert postprocess.conversion(dtypes.S32, dtypes.S8, "") is None
+
+
+def test_parameter_words():
+    """The words that the ISA's page on numerics lists."""
+    assert postprocess.scale_word(1.0, 0, 0) == 0x3F80_0000
+    assert postprocess.scale_word(2.0, -1, 9) == 0x3FE0_4000_0000
+    assert postprocess.scale_word(0.5, 3, 9) == 0x60_3F00_0000
+    assert postprocess.scale_word(2.0, -1, 5) == 0x3E0_4000_0000
+    assert postprocess.scale_word(0.5, -7, 17) == 0x3F_FF20_3F00_0000
+    assert (postprocess.shift_word(1), postprocess.shift_word(16)) == (0, 0xF_0000_0000)
+    assert postprocess.slope_word(0.75) == 0x1_FA00
+
+
+def test_numbers_that_no_word_holds():
+    for scale in (0.1, 0.0, -1.0, 2.0**-127, 2.0**128, float("inf"), float("nan"), 1 + 2**-11):
+        assert postprocess.fp19(scale) is None
+        with pytest.raises(ValueError, match="no quantization word"):
+            postprocess.scale_word(scale, 0, 9)
+    for offset, width in ((256, 9), (-257, 9), (1, 0)):
+        with pytest.raises(ValueError, match="no quantization word"):
+            postprocess.scale_word(1.0, offset, width)
+    for places in (0, 17):
+        with pytest.raises(ValueError, match="1 to 16 places"):
+            postprocess.shift_word(places)
+
+
+def test_the_nearest_fp19():
+    assert postprocess.nearest_fp19(0.1) == 0.0999755859375
+    assert (postprocess.nearest_fp19(1e-40), postprocess.nearest_fp19(1e39)) == (2.0**-126, (2 - 2.0**-10) * 2.0**127)
+    for value in (1e-30, 0.3, 1 / 3, 7e20):
+        near = postprocess.nearest_fp19(value)
+        code = postprocess.fp19(near)
+        others = [struct.unpack("<f", struct.pack("<I", (code + step) << 13))[0] for step in (-1, 1)]
+        assert all(abs(near - value) <= abs(other - value) for other in others)

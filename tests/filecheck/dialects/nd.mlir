@@ -12,12 +12,29 @@ func.func @every_operation(%a: memref<4x8xf16>, %b: memref<8x4xf16, strided<[6, 
   %z = nd.load %c : memref<4xf32> -> tensor<4xf32>
   // CHECK: nd.broadcast %z : tensor<4xf32> -> tensor<4x4xf32>
   %row = nd.broadcast %z : tensor<4xf32> -> tensor<4x4xf32>
-  // CHECK: nd.matmul_acc %x, %y acc %row : tensor<4x4xf32> relu : tensor<4x8xf16>, tensor<8x4xf16> -> tensor<4x4xf32>
-  %d = nd.matmul_acc %x, %y acc %row : tensor<4x4xf32> relu : tensor<4x8xf16>, tensor<8x4xf16> -> tensor<4x4xf32>
+  // CHECK: nd.matmul_acc %x, %y acc %row : tensor<4x4xf32> post <relu> : tensor<4x8xf16>, tensor<8x4xf16> -> tensor<4x4xf32>
+  %d = nd.matmul_acc %x, %y acc %row : tensor<4x4xf32> post <relu> : tensor<4x8xf16>, tensor<8x4xf16> -> tensor<4x4xf32>
   // CHECK: nd.matmul_acc %x, %y : tensor<4x8xf16>, tensor<8x4xf16> -> tensor<4x4xbf16>
   %e = nd.matmul_acc %x, %y : tensor<4x8xf16>, tensor<8x4xf16> -> tensor<4x4xbf16>
   // CHECK: nd.add %d, %row : tensor<4x4xf32>
   %f = nd.add %d, %row : tensor<4x4xf32>
+  // CHECK: nd.matmul_acc %x, %y post <leaky 0.375, scale 0.5> : tensor<4x8xf16>, tensor<8x4xf16> -> tensor<4x4xf16>
+  %leaky = nd.matmul_acc %x, %y post <leaky 0.375, scale 0.5> : tensor<4x8xf16>, tensor<8x4xf16> -> tensor<4x4xf16>
+  %bytes = nd.splat <0x1> : tensor<8x8xsi8>
+  // CHECK: nd.matmul_acc %bytes, %bytes post <scale 2.0, offset -3, rtz, saturate> : tensor<8x8xsi8>, tensor<8x8xsi8> -> tensor<8x8xsi8>
+  %requantised = nd.matmul_acc %bytes, %bytes post <scale 2.0, offset -3, rtz, saturate> : tensor<8x8xsi8>, tensor<8x8xsi8> -> tensor<8x8xsi8>
+  // CHECK: nd.matmul_acc %bytes, %bytes post <shift 16> : tensor<8x8xsi8>, tensor<8x8xsi8> -> tensor<8x8xsi16>
+  %shifted = nd.matmul_acc %bytes, %bytes post <shift 16> : tensor<8x8xsi8>, tensor<8x8xsi8> -> tensor<8x8xsi16>
+  // CHECK: nd.mul %f, %f : tensor<4x4xf32>
+  %scaled = nd.mul %f, %f : tensor<4x4xf32>
+  // CHECK: nd.maximum %f, %scaled : tensor<4x4xf32>
+  %larger = nd.maximum %f, %scaled : tensor<4x4xf32>
+  // CHECK: nd.minimum %f, %scaled : tensor<4x4xf32>
+  %smaller = nd.minimum %f, %scaled : tensor<4x4xf32>
+  // CHECK: nd.round floor %f : tensor<4x4xf32>
+  %rounded = nd.round floor %f : tensor<4x4xf32>
+  // CHECK: nd.shift_right %bytes, %bytes : tensor<8x8xsi8>
+  %moved = nd.shift_right %bytes, %bytes : tensor<8x8xsi8>
   // CHECK: nd.relu %f : tensor<4x4xf32>
   %g = nd.relu %f : tensor<4x4xf32>
   // CHECK: nd.cast %e : tensor<4x4xbf16> -> tensor<4x4xf32>

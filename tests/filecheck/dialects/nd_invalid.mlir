@@ -86,7 +86,43 @@ func.func @store(%a: memref<4x8xf16>) {
 
 %0 = nd.splat <0x0> : tensor<4x4xf16>
 %1 = nd.matmul_acc %0, %0 : tensor<4x4xf16>, tensor<4x4xf16> -> tensor<4x4xf64>
-// CHECK: B.FPATR has no parameterless conversion from FP32 to FP64
+// CHECK: B.FPATR does not take FP32 to FP64
+
+// -----
+
+%0 = nd.splat <0x0> : tensor<4x4xf16>
+%1 = nd.matmul_acc %0, %0 post <scale 0.1> : tensor<4x4xf16>, tensor<4x4xf16> -> tensor<4x4xf32>
+// CHECK: no quantization word holds scale 0.1 and offset 0
+
+// -----
+
+%0 = nd.splat <0x0> : tensor<4x4xsi8>
+%1 = nd.matmul_acc %0, %0 post <scale 1.0, offset 256> : tensor<4x4xsi8>, tensor<4x4xsi8> -> tensor<4x4xsi8>
+// CHECK: no quantization word holds scale 1.0 and offset 256
+
+// -----
+
+%0 = nd.splat <0x0> : tensor<4x4xsi8>
+%1 = nd.matmul_acc %0, %0 post <shift 17> : tensor<4x4xsi8>, tensor<4x4xsi8> -> tensor<4x4xsi16>
+// CHECK: the accumulator is shifted by 1 to 16 places, not 17
+
+// -----
+
+%0 = nd.splat <0x0> : tensor<4x4xsi8>
+%1 = nd.matmul_acc %0, %0 post <shift 3, saturate> : tensor<4x4xsi8>, tensor<4x4xsi8> -> tensor<4x4xsi16>
+// CHECK: PreQuantMode 13 does not saturate
+
+// -----
+
+%0 = nd.splat <0x0> : tensor<4x4xf16>
+%1 = nd.matmul_acc %0, %0 post <rtz> : tensor<4x4xf16>, tensor<4x4xf16> -> tensor<4x4xf16>
+// CHECK: PreQuantMode 1 has its own rounding
+
+// -----
+
+%0 = nd.splat <0x0> : tensor<4x4xf16>
+%1 = nd.matmul_acc %0, %0 post <leaky -0.5> : tensor<4x4xf16>, tensor<4x4xf16> -> tensor<4x4xf32>
+// CHECK: no slope word holds -0.5
 
 // -----
 

@@ -29,8 +29,8 @@ func.func @every_operation(%x: memref<16x32xf16>, %w: memref<32x8xf16>, %c: memr
   // Before allocation there are no names.
   // CHECK: tile.matmul {{.*}} pes 4 : !tile.tile<16x32xf16, cube_m16>, !tile.tile<32x8xf16, cube_n8> -> !tile.tile<16x8xf32, cube_m16>
   %d = tile.matmul %a, %b size %16, %8, %32 pes 4 : !tile.tile<16x32xf16, cube_m16>, !tile.tile<32x8xf16, cube_n8> -> !tile.tile<16x8xf32, cube_m16>
-  // CHECK: tile.matmul [[A]], {{%.*}} acc {{%.*}} : !tile.tile<16x8xf32, cube_m16> size {{%.*}} relu pes 4 slots [#tile.slot<M 1>, #tile.slot<T 1>, #tile.slot<U 1>] into N
-  %e = tile.matmul %a, %b acc %d : !tile.tile<16x8xf32, cube_m16> size %16, %8, %32 relu pes 4 slots [#tile.slot<M 1>, #tile.slot<T 1>, #tile.slot<U 1>] into N : !tile.tile<16x32xf16, cube_m16>, !tile.tile<32x8xf16, cube_n8> -> !tile.tile<16x8xf16, cube_m16>
+  // CHECK: tile.matmul [[A]], {{%.*}} acc {{%.*}} : !tile.tile<16x8xf32, cube_m16> size {{%.*}} post <relu> pes 4 slots [#tile.slot<M 1>, #tile.slot<T 1>, #tile.slot<U 1>] into N
+  %e = tile.matmul %a, %b acc %d : !tile.tile<16x8xf32, cube_m16> size %16, %8, %32 post <relu> pes 4 slots [#tile.slot<M 1>, #tile.slot<T 1>, #tile.slot<U 1>] into N : !tile.tile<16x32xf16, cube_m16>, !tile.tile<32x8xf16, cube_n8> -> !tile.tile<16x8xf16, cube_m16>
   // CHECK: tile.store {{.*}} pes 4 : !tile.tile<16x8xf32, cube_m16> -> memref<16x8xf32>
   tile.store %d, %c[%0] stride %32 size %16, %8 pes 4 : !tile.tile<16x8xf32, cube_m16> -> memref<16x8xf32>
   // CHECK: tile.get_global @pattern : memref<32xsi32>

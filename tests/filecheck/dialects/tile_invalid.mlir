@@ -103,7 +103,7 @@ func.func @result(%a: !tile.tile<16x32xf16, cube_m16>, %b: !tile.tile<32x8xf16, 
   %0 = tile.matmul %a, %b size %n, %n, %n pes 1 : !tile.tile<16x32xf16, cube_m16>, !tile.tile<32x8xf16, cube_n8> -> !tile.tile<16x8xsi32, cube_m16>
   func.return
 }
-// CHECK: no matmul takes FP16 and FP16 to S32
+// CHECK: B.FPATR does not take FP32 to S32
 
 // -----
 

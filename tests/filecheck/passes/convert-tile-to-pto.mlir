@@ -81,3 +81,26 @@ func.func @early(%a: memref<4x4xf32>, %out: memref<4x4xf32>) {
   func.return
 }
 // CHECK: nd.load has no lowering to instructions
+
+// -----
+
+// Parameter words come from registers, in the order quantization, slope; B.DATR says how to round and clamp.
+func.func @requantised(%a: memref<16x32xsi8>, %out: memref<16x8xsi8>) {
+  %0 = arith.constant 0 : index
+  %8 = arith.constant 8 : index
+  %16 = arith.constant 16 : index
+  %32 = arith.constant 32 : index
+  %x = tile.load %a[%0] stride %32 size %16, %32 pes 1 into T : memref<16x32xsi8> -> !tile.tile<16x32xsi8, cube_m16>
+  %y = tile.load %a[%0] stride %16 size %32, %8 pes 1 into T : memref<16x32xsi8> -> !tile.tile<32x8xsi8, cube_n8>
+  %d = tile.matmul %x, %y size %16, %8, %32 post <leaky 0.75, scale 0.5, offset 3, rtm, saturate> pes 1 slots [#tile.slot<T 2>, #tile.slot<T 1>] into T : !tile.tile<16x32xsi8, cube_m16>, !tile.tile<32x8xsi8, cube_n8> -> !tile.tile<16x8xsi8, cube_m16>
+  tile.store %d, %out[%0] stride %8 size %16, %8 pes 1 slots [#tile.slot<T 1>] : !tile.tile<16x8xsi8, cube_m16> -> memref<16x8xsi8>
+  func.return
+}
+// CHECK-LABEL: pto.program @requantised
+// CHECK:       pto.inst "hl.lis 129536, ->[[SLOPE:[a-z0-9]+]]"
+// CHECK:       pto.inst "BSTART.TMATMUL S8"
+// CHECK-NEXT:  pto.inst "B.DATR {NORM, S8, Zero, EQ, RTM, 1, 0}"
+// CHECK-NEXT:  pto.inst "B.FPATR 3, LReLU, 0, 0, 0, 0, 0, 0, 0, 0"
+// CHECK:       pto.inst "B.DIM LB2, 32"
+// CHECK-NEXT:  pto.inst "B.IOR {{[a-z0-9]+}}, [[SLOPE]], zero, ->zero"
+// CHECK-NEXT:  pto.inst "B.IOT T#2, T#1, mask=0001, last, ->T<1>"

@@ -28,10 +28,75 @@ func.func @relu_and_convert(%a: memref<4x8xf16>, %b: memref<8x4xf16>, %out: memr
   func.return
 }
 // CHECK-LABEL: @relu_and_convert
-// CHECK:       nd.matmul_acc {{.*}} relu : tensor<4x8xf16>, tensor<8x4xf16> -> tensor<4x4xf16>
+// CHECK:       nd.matmul_acc {{.*}} post <relu> : tensor<4x8xf16>, tensor<8x4xf16> -> tensor<4x4xf16>
 // CHECK-NEXT:  nd.store
 // CHECK-NOT:   nd.relu
 // CHECK-NOT:   nd.cast
+
+// -----
+
+// Two multiples of the same sums, chosen by their sign: the slope of the negative ones.
+func.func @leaky(%a: memref<4x8xf16>, %b: memref<8x4xf16>, %out: memref<4x4xf32>) {
+  %0 = nd.load %a : memref<4x8xf16> -> tensor<4x8xf16>
+  %1 = nd.load %b : memref<8x4xf16> -> tensor<8x4xf16>
+  %2 = nd.matmul_acc %0, %1 : tensor<4x8xf16>, tensor<8x4xf16> -> tensor<4x4xf32>
+  %3 = nd.splat <0x0> : tensor<4x4xf32>
+  %4 = nd.splat <0x3e800000> : tensor<4x4xf32>
+  %5 = nd.compare gt %2, %3 : tensor<4x4xf32> -> tensor<4x4xi1>
+  %6 = nd.mul %2, %4 : tensor<4x4xf32>
+  %7 = nd.where %5, %2, %6 : tensor<4x4xi1>, tensor<4x4xf32>
+  nd.store %7, %out : tensor<4x4xf32> -> memref<4x4xf32>
+  func.return
+}
+// CHECK-LABEL: @leaky
+// CHECK:       nd.load
+// CHECK-NEXT:  nd.load
+// CHECK-NEXT:  nd.matmul_acc {{.*}} post <leaky 0.25> : tensor<4x8xf16>, tensor<8x4xf16> -> tensor<4x4xf32>
+// CHECK-NEXT:  nd.store
+
+// -----
+
+// Scale, round, offset, clamp, convert.
+func.func @requantise(%a: memref<4x8xsi8>, %b: memref<8x4xsi8>, %out: memref<4x4xsi8>) {
+  %0 = nd.load %a : memref<4x8xsi8> -> tensor<4x8xsi8>
+  %1 = nd.load %b : memref<8x4xsi8> -> tensor<8x4xsi8>
+  %2 = nd.matmul_acc %0, %1 : tensor<4x8xsi8>, tensor<8x4xsi8> -> tensor<4x4xsi32>
+  %3 = nd.cast %2 : tensor<4x4xsi32> -> tensor<4x4xf64>
+  %half = nd.splat <0x3fe0000000000000> : tensor<4x4xf64>
+  %three = nd.splat <0x4008000000000000> : tensor<4x4xf64>
+  %low = nd.splat <0xc060000000000000> : tensor<4x4xf64>
+  %high = nd.splat <0x405fc00000000000> : tensor<4x4xf64>
+  %4 = nd.mul %3, %half : tensor<4x4xf64>
+  %5 = nd.round floor %4 : tensor<4x4xf64>
+  %6 = nd.add %5, %three : tensor<4x4xf64>
+  %7 = nd.maximum %6, %low : tensor<4x4xf64>
+  %8 = nd.minimum %7, %high : tensor<4x4xf64>
+  %9 = nd.cast %8 : tensor<4x4xf64> -> tensor<4x4xsi8>
+  nd.store %9, %out : tensor<4x4xsi8> -> memref<4x4xsi8>
+  func.return
+}
+// CHECK-LABEL: @requantise
+// CHECK:       nd.matmul_acc {{.*}} post <scale 0.5, offset 3, rtm, saturate> : tensor<4x8xsi8>, tensor<8x4xsi8> -> tensor<4x4xsi8>
+// CHECK-NEXT:  nd.store
+
+// -----
+
+// A value that is needed before its epilogue as well is computed for both.
+func.func @both(%a: memref<4x8xf16>, %b: memref<8x4xf16>, %out: memref<4x4xf32>, %post: memref<4x4xf32>) {
+  %0 = nd.load %a : memref<4x8xf16> -> tensor<4x8xf16>
+  %1 = nd.load %b : memref<8x4xf16> -> tensor<8x4xf16>
+  %2 = nd.matmul_acc %0, %1 : tensor<4x8xf16>, tensor<8x4xf16> -> tensor<4x4xf32>
+  %3 = nd.splat <0x40000000> : tensor<4x4xf32>
+  %4 = nd.mul %3, %2 : tensor<4x4xf32>
+  nd.store %2, %out : tensor<4x4xf32> -> memref<4x4xf32>
+  nd.store %4, %post : tensor<4x4xf32> -> memref<4x4xf32>
+  func.return
+}
+// CHECK-LABEL: @both
+// CHECK:       [[SUMS:%[a-z0-9]+]] = nd.matmul_acc %{{[0-9]+}}, %{{[0-9]+}} :
+// CHECK:       [[SCALED:%[a-z0-9]+]] = nd.matmul_acc %{{[0-9]+}}, %{{[0-9]+}} post <scale 2.0> :
+// CHECK:       nd.store [[SUMS]], %out
+// CHECK:       nd.store [[SCALED]], %post
 
 // -----
 

@@ -26,7 +26,7 @@ func.func @ragged(%a: memref<33x20xf16>, %b: memref<20x9xf16>, %c: memref<33x9xf
 func.func @long_sum(%a: memref<16x600xf16>, %b: memref<600x8xf16>, %out: memref<16x8xf16>) {
   %0 = nd.load %a : memref<16x600xf16> -> tensor<16x600xf16>
   %1 = nd.load %b : memref<600x8xf16> -> tensor<600x8xf16>
-  %2 = nd.matmul_acc %0, %1 relu : tensor<16x600xf16>, tensor<600x8xf16> -> tensor<16x8xf16>
+  %2 = nd.matmul_acc %0, %1 post <relu> : tensor<16x600xf16>, tensor<600x8xf16> -> tensor<16x8xf16>
   nd.store %2, %out : tensor<16x8xf16> -> memref<16x8xf16>
   func.return
 }
@@ -36,7 +36,7 @@ func.func @long_sum(%a: memref<16x600xf16>, %b: memref<600x8xf16>, %out: memref<
 // CHECK:       [[SUM:%[a-z0-9_]+]] = scf.for {{.*}} iter_args([[CARRIED:%[a-z0-9_]+]] = [[FIRST]])
 // CHECK:       [[NEXT:%[a-z0-9_]+]] = tile.matmul {{.*}} acc [[CARRIED]]
 // CHECK-NEXT:  scf.yield [[NEXT]]
-// CHECK:       tile.matmul {{.*}} acc [[SUM]] {{.*}} relu pes 1 {{.*}} -> !tile.tile<{{.*}}xf16, cube_m16>
+// CHECK:       tile.matmul {{.*}} acc [[SUM]] {{.*}} post <relu> pes 1 {{.*}} -> !tile.tile<{{.*}}xf16, cube_m16>
 
 // -----
 

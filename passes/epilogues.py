@@ -1,0 +1,354 @@
+"""What a kernel does to the sums of a product, read step by step in numpy's order, and what B.FPATR makes of it.
+
+The machine multiplies a sum by a scale, or where it is negative by a slope; rounds once; adds an offset; clamps. An
+``Epilogue`` is how much of that a kernel has asked for so far. A step is taken over only if the machine does the same
+to the exact value: what rounds in between, or clamps elsewhere, is refused at the line that asks for it.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import NoReturn, cast
+
+from xdsl.dialects.builtin import TensorType
+from xdsl.ir import Operation, SSAValue
+
+from ptoc.dialects import nd
+from ptoc.dialects.attributes import Predicate, dtype_of
+from ptoc.dialects.nd import RoundingName, accumulates_into
+from ptoc.dialects.postprocessing import Post
+from ptoc.isa import dtypes, postprocess
+from ptoc.isa.dtypes import DType
+from ptoc.isa.postprocess import PRE_QUANT_MODES, Rounding
+from ptoc.passes.diagnostics import reject
+
+Number = int | float
+
+
+def element_of(value: SSAValue) -> DType:
+    return dtype_of(cast(TensorType, value.type).element_type)
+
+
+def accumulator_of(op: nd.MatmulAccOp) -> DType:
+    """The accumulator type of a verified matmul."""
+    accumulator = dtypes.accumulator(element_of(op.a), element_of(op.b))
+    assert accumulator is not None
+    return accumulator
+
+
+def number_of(value: SSAValue) -> Number | None:
+    """The number that a tensor repeats; ``None`` when it is no constant."""
+    if not isinstance(value.owner, nd.SplatOp):
+        return None
+    import numpy as np
+
+    dtype = element_of(value)
+    bits = np.array([value.owner.bits.data], f"u{dtype.nbytes}")
+    return cast(Number, bits.view(dtype.numpy).astype(np.float64 if dtype.is_float else dtype.numpy)[0].item())
+
+
+@dataclass(frozen=True)
+class Epilogue:
+    """A value of the kernel: the sums of ``product``, started from ``acc``, and what was done to them.
+
+    ``dtype`` is numpy's for the value. ``slope`` ``None`` means that negative sums are treated as the others are; 0 is
+    ReLU. ``converted``: the value has left the types in which numpy computed it.
+    """
+
+    product: nd.MatmulAccOp
+    acc: SSAValue | None
+    dtype: DType
+    scale: float = 1.0
+    slope: float | None = None
+    shift: int = 0
+    rounding: RoundingName | None = None
+    offset: int = 0
+    low: Number | None = None
+    high: Number | None = None
+    converted: bool = False
+
+    @classmethod
+    def of(cls, op: nd.MatmulAccOp) -> Epilogue | None:
+        """The bare sums of a matmul; ``None`` when it already does more."""
+        if op.post is not None or not accumulates_into(accumulator_of(op), element_of(op.result)):
+            return None
+        return cls(op, op.acc, element_of(op.result))
+
+    @property
+    def accumulator(self) -> DType:
+        return accumulator_of(self.product)
+
+    @property
+    def bare(self) -> bool:
+        """Nothing was done to the sums yet."""
+        return self == Epilogue(self.product, self.acc, self.dtype) and accumulates_into(self.accumulator, self.dtype)
+
+    @property
+    def linear(self) -> bool:
+        """Nothing but multiplications so far."""
+        return replace(self, scale=1.0, slope=None) == Epilogue(self.product, self.acc, self.dtype)
+
+    @property
+    def clamped(self) -> bool:
+        return self.low is not None or self.high is not None
+
+    def same_sums(self, other: Epilogue) -> bool:
+        return self.product is other.product and self.acc is other.acc
+
+    @property
+    def negative_scale(self) -> float:
+        """What negative sums are multiplied by."""
+        return self.scale if self.slope is None else self.slope
+
+
+def started(op: Operation, e: Epilogue, other: SSAValue) -> Epilogue | None:
+    """``other + sums``: the sums start from there; a whole number after rounding is an offset."""
+    number = number_of(other)
+    if e.bare and e.acc is None:
+        return replace(e, acc=other)
+    if number is None or e.bare or e.converted:
+        return None
+    if e.rounding is None:
+        _refuse(
+            op,
+            "adding a number to multiples of sums",
+            rule="B.FPATR rounds the product before it adds the offset",
+            hint="write np.rint(sums * scale) + offset, or add to the sums themselves",
+        )
+    if number != int(number):
+        _refuse(op, f"adding {number} to rounded numbers", hint="an offset is a whole number")
+    if e.clamped:
+        _refuse(op, "adding an offset behind np.clip", hint="add it in front: np.clip(np.rint(x) + offset, low, high)")
+    return replace(e, offset=e.offset + int(number))
+
+
+def scaled(op: Operation, e: Epilogue, number: Number) -> Epilogue:
+    """``sums * number``."""
+    if not e.linear or e.shift:
+        _refuse(
+            op,
+            "a multiplication behind a rounding, a shift, np.clip or astype",
+            hint="scale the sums first: np.clip(np.rint(sums * scale) + offset, low, high).astype(...)",
+        )
+    _check_fp19(op, number)
+    return replace(e, scale=e.scale * number, slope=None if e.slope is None else e.slope * number)
+
+
+def _check_fp19(op: Operation, number: Number) -> None:
+    if not number > 0:
+        _refuse(op, f"multiplying sums by {number}", hint="scales and slopes are positive; np.maximum(x, 0) is ReLU")
+    if postprocess.fp19(number) is None:
+        _refuse(
+            op,
+            f"multiplying sums by {_shown(number)}, which the machine does not hold,",
+            rule="scales and slopes are FP19: 8 bits of exponent, 10 of fraction",
+            hint=f"the nearest such number is {postprocess.nearest_fp19(number)!r}",
+        )
+
+
+def activated(op: Operation, e: Epilogue) -> Epilogue:
+    """``np.maximum(sums, 0)``."""
+    if e.dtype.numeric_class != e.accumulator.numeric_class and accumulates_into(e.accumulator, e.dtype):
+        reject(
+            op,
+            "np.maximum(x, 0) of an unsigned sum that is read as a signed one is not supported",
+            rule="B.FPATR ReluMode acts on a matmul's accumulator, and an unsigned one is never negative",
+            hint="sum in uint32, where np.maximum(x, 0) changes nothing",
+        )
+    if e.offset or e.shift or (e.clamped and not (e.low or 0) <= 0 <= (e.high or 0)):
+        _refuse(
+            op,
+            "np.maximum(x, 0) behind an offset, a shift or np.clip",
+            rule="B.FPATR ReluMode acts on the accumulator, before it is rounded and offset",
+            hint="apply it to the sums themselves",
+        )
+    return replace(e, slope=0.0)
+
+
+def selected(one: Epilogue, other: Epilogue, *, largest: bool) -> Epilogue | None:
+    """``np.maximum`` or ``np.minimum`` of two multiples of the same sums: leaky ReLU."""
+    if not (one.linear and other.linear and one.same_sums(other) and one.dtype == other.dtype):
+        return None
+    first, second = (max, min) if largest else (min, max)
+    return _two_sided(one, first(one.scale, other.scale), second(one.negative_scale, other.negative_scale))
+
+
+def chosen(mask: SSAValue, on_true: Epilogue, on_false: Epilogue, known: dict[SSAValue, Epilogue]) -> Epilogue | None:
+    """``np.where(sums > 0, one multiple of them, another)``: leaky ReLU; ``None`` when it is anything else."""
+    compare = mask.owner
+    if not isinstance(compare, nd.CompareOp) or number_of(compare.rhs) != 0:
+        return None
+    tested = known.get(compare.lhs)
+    branches = {
+        Predicate.GT: (on_true, on_false),
+        Predicate.GE: (on_true, on_false),
+        Predicate.LT: (on_false, on_true),
+        Predicate.LE: (on_false, on_true),
+    }.get(compare.predicate.data)
+    if tested is None or branches is None or tested.slope == 0.0:
+        return None
+    same = all(e.linear and e.same_sums(tested) for e in (tested, on_true, on_false))
+    if not same or on_true.dtype != on_false.dtype:
+        return None
+    return _two_sided(on_true, branches[0].scale, branches[1].negative_scale)
+
+
+def _two_sided(e: Epilogue, positive: float, negative: float) -> Epilogue:
+    return replace(e, scale=positive, slope=None if positive == negative else negative)
+
+
+def limited(op: Operation, e: Epilogue, number: Number, *, above: bool) -> Epilogue:
+    """``np.minimum(value, number)`` with ``above``, else ``np.maximum``: one side of np.clip."""
+    if e.converted:
+        _refuse(op, "np.clip behind astype", hint="clip first: np.clip(x, low, high).astype(...)")
+    low = e.low if above else max(number, e.low if e.low is not None else number)
+    high = e.high if not above else min(number, e.high if e.high is not None else number)
+    if low is not None and high is not None and low > high:
+        _refuse(op, f"np.clip from {low} to {high}", hint="the lower bound comes first")
+    return replace(e, low=low, high=high)
+
+
+def rounded(op: nd.RoundOp, e: Epilogue) -> Epilogue:
+    """``np.rint`` and its like."""
+    if e.converted or e.rounding is not None or e.shift:
+        _refuse(op, "rounding twice", hint="round once, before the offset and np.clip")
+    if any(bound is not None and bound != int(bound) for bound in (e.low, e.high)):
+        _refuse(op, "rounding behind np.clip to a fraction", hint="clip to whole numbers, after rounding")
+    return replace(e, rounding=op.rounding.data)
+
+
+def shifted(op: Operation, e: Epilogue, places: Number) -> Epilogue:
+    """``sums >> places``."""
+    if not e.bare or e.accumulator != dtypes.S32 or e.dtype != dtypes.S32 or places not in postprocess.SHIFTS:
+        _refuse(
+            op,
+            "this >>",
+            rule="PreQuantMode 13 shifts an int32 sum by 1 to 16 places",
+            hint="np.clip(sums >> 8, -32768, 32767).astype(np.int16), with int32 sums that nothing else was done to",
+        )
+    return replace(e, shift=int(places))
+
+
+def cast_to(op: Operation, e: Epilogue, target: DType) -> Epilogue:
+    """``astype``: to float64 a wider view of the same number, otherwise the end of the arithmetic."""
+    if e.converted:
+        _refuse(op, f"astype({target.numpy_name}) of a converted result", hint="convert once")
+    if target == dtypes.FP64:
+        return replace(e, dtype=target)
+    return replace(e, dtype=target, converted=True)
+
+
+def finished(op: Operation, e: Epilogue) -> nd.MatmulAccOp:
+    """The matmul that does all of it; an error at ``op``, its last step, when the machine does not."""
+    post = _post(op, e)
+    element = cast(TensorType, op.results[0].type)
+    return nd.MatmulAccOp(e.product.a, e.product.b, e.acc, element, post)
+
+
+def _post(op: Operation, e: Epilogue) -> Post:
+    target = e.accumulator if accumulates_into(e.accumulator, e.dtype) else e.dtype
+    relu, slope = e.slope == 0.0, e.slope or None
+    if e.shift:
+        _require_limits(op, e, target)
+        return Post(shift=e.shift)
+    if target == dtypes.FP64:
+        _refuse(
+            op,
+            f"a float64 result of {e.accumulator.numpy_name} sums",
+            rule="B.FPATR converts the sums once, at the end",
+            hint=f"end with astype; {e.accumulator.numpy_name} sums become {_targets(e.accumulator)}",
+        )
+    parameterless = e.scale == 1.0 and postprocess.conversion(e.accumulator, target, "") is not None
+    if not parameterless and (postprocess.conversion(e.accumulator, target, "scalar") is None or target.packed):
+        _refuse(
+            op,
+            f"astype from {e.accumulator.numpy_name} sums to {target.numpy_name}",
+            rule="PreQuantMode names what the sums are converted to",
+            hint=f"{e.accumulator.numpy_name} sums become {_targets(e.accumulator)}",
+        )
+    scale = None if parameterless else e.scale
+    for number in (e.scale, slope or 1.0):
+        _check_fp19(op, number)
+    if not target.is_float and target != e.accumulator:
+        rounding = _integer_rounding(op, e, target)
+        return Post(relu, slope, scale, e.offset, rounding=rounding, saturate=True)
+    if e.rounding is not None:
+        _refuse(
+            op,
+            f"rounded sums as {target.numpy_name}",
+            rule="B.FPATR rounds to integers only where the result is one",
+            hint="end with astype(np.int8) or astype(np.int16)",
+        )
+    if e.clamped and target == e.accumulator:
+        _refuse(
+            op,
+            f"np.clip of {target.numpy_name} sums",
+            rule="B.FPATR clamps where it converts",
+            hint=f"end with astype; {target.numpy_name} sums become {_targets(target)}",
+        )
+    if e.clamped:
+        _require_limits(op, e, target)
+    return Post(relu, slope, scale, saturate=e.clamped)
+
+
+def _integer_rounding(op: Operation, e: Epilogue, target: DType) -> Rounding:
+    _require_limits(op, e, target)
+    limits = postprocess.signed_range(target.bits)
+    if not limits.start <= e.offset <= limits.stop:
+        _refuse(
+            op,
+            f"an offset of {e.offset} in front of {target.numpy_name}",
+            rule="the rounded product is clamped to one bit more than the result has before the offset is added",
+            hint=f"offsets from {limits.start} to {limits.stop} give numpy's numbers",
+        )
+    if e.rounding is not None:
+        return nd.ROUNDINGS[e.rounding]
+    whole = not e.accumulator.is_float and e.scale == e.negative_scale == 1.0
+    return Rounding.DEFAULT if whole else nd.ROUNDINGS[RoundingName.TRUNC]
+
+
+def _require_limits(op: Operation, e: Epilogue, target: DType) -> None:
+    """The value was clamped to exactly what the result holds; ReLU is a lower bound of its own."""
+    low, high = _limits(target)
+    below = e.low if e.low is not None or e.slope != 0.0 or e.offset else low
+    if (below, e.high) != (low, high):
+        given = "without np.clip" if not e.clamped else f"clipped to {_plain(e.low)} and {_plain(e.high)}"
+        _refuse(
+            op,
+            f"{target.numpy_name} {given}",
+            rule="B.FPATR clamps to the limits of the result's type",
+            hint=f"write np.clip(x, {_plain(low)}, {_plain(high)}).astype({target.numpy_name})",
+        )
+
+
+def _limits(target: DType) -> tuple[Number, Number]:
+    if target.is_float:
+        import ml_dtypes
+
+        largest = float(ml_dtypes.finfo(target.numpy).max)
+        return -largest, largest
+    limits = postprocess.signed_range(target.bits)
+    return limits.start, limits.stop - 1
+
+
+def _shown(number: Number) -> str:
+    """A number as it was written: a float32 by its own shortest digits."""
+    import numpy as np
+
+    single = np.float32(number)
+    return str(single) if single == number else repr(number)
+
+
+def _plain(bound: Number | None) -> str:
+    """A bound as one writes it: whole numbers without a point."""
+    return "nothing" if bound is None else f"{bound:.0f}" if abs(bound) < 1e6 and bound == int(bound) else repr(bound)
+
+
+def _targets(accumulator: DType) -> str:
+    results = [m.result for m in PRE_QUANT_MODES.values() if m.source == accumulator and m.result is not None]
+    names = dict.fromkeys(r.numpy_name for r in results if r.numpy_name is not None and not r.packed)
+    return ", ".join(sorted(map(str, names))) or f"nothing but {accumulator.numpy_name}"
+
+
+def _refuse(op: Operation, what: str, *, hint: str, rule: str | None = None) -> NoReturn:
+    reject(op, f"{what} is not supported", rule=rule or "B.FPATR: scale, round, offset, clamp", hint=hint)
