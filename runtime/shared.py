@@ -7,6 +7,8 @@ and replaces it in one step.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import lru_cache
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -30,8 +32,7 @@ class SharedTile:
     mask: int
 
 
-@dataclass(frozen=True)
-class Fragment:
+class Fragment(NamedTuple):
     """The cells of a parent that one PE writes."""
 
     first_cell: int
@@ -54,11 +55,11 @@ class Generation:
         self.cols = cols
         self.dtype = dtype
         self.fragments: list[Fragment] = []
-        elements = capacity * 8 // dtype.bits
-        self._values: Bits = np.zeros(elements, carrier(dtype.bits))
-        if freedom is not None:
-            self._values = freedom.undefined(elements, dtype.bits)
-        self._defined: NDArray[np.bool_] = np.zeros(elements, bool)
+        self._elements = capacity * 8 // dtype.bits
+        self._undefined = None if freedom is None else freedom.undefined(self._elements, dtype.bits)
+        self._values: Bits | None = None
+        self._defined: NDArray[np.bool_] = np.zeros(0, bool)
+        self._sole: Bits | None = None
         self._valid_cols = 0
 
     def matches(self, mask: int, cols: int, dtype: DType) -> bool:
@@ -69,11 +70,23 @@ class Generation:
         return sum(f.cells for f in (*self.fragments, *more)) * CELL_BYTES == self.capacity
 
     def place(self, fragment: Fragment, values: Bits) -> None:
-        """Put the valid rectangle of a fragment where its cells stand in the parent."""
+        """Put the valid rectangle of a fragment where its cells stand in the parent; the array becomes its own."""
+        self._valid_cols = max(self._valid_cols, values.shape[1])
+        self.fragments.append(fragment)
+        if fragment.cells * CELL_BYTES == self.capacity and self._undefined is None:
+            self._sole = values
+        else:
+            self._place(fragment, values)
+
+    def _place(self, fragment: Fragment, values: Bits) -> None:
+        if self._values is None:
+            zeros = np.zeros(self._elements, carrier(self.dtype.bits))
+            self._values = zeros if self._undefined is None else self._undefined
+            self._defined = np.zeros(self._elements, bool)
         first = fragment.first_cell * CELL_BYTES * 8 // self.dtype.bits
         rows, cols = values.shape
         row, col = divmod(first, self.cols)
-        if col + cols <= self.cols and (row + rows) * self.cols <= len(self._values):
+        if col + cols <= self.cols and (row + rows) * self.cols <= self._elements:
             area = np.s_[row : row + rows, col : col + cols]
             self._values.reshape(-1, self.cols)[area] = values
             self._defined.reshape(-1, self.cols)[area] = True
@@ -81,18 +94,27 @@ class Generation:
             numbers = first + np.arange(rows)[:, None] * self.cols + np.arange(cols)
             self._values[numbers] = values
             self._defined[numbers] = True
-        self._valid_cols = max(self._valid_cols, cols)
-        self.fragments.append(fragment)
 
     def assembled(self) -> Tile:
         """The finished object: valid down to the last row that holds a valid fragment element."""
-        rows = len(self._values) // self.cols
-        defined = self._defined.reshape(rows, self.cols)
+        if self._sole is not None:
+            return Tile(self._descriptor(len(self._sole)), self._sole)
+        assert self._values is not None
+        defined = self._defined.reshape(-1, self.cols)
         valid_rows = int(np.flatnonzero(defined.any(axis=1))[-1]) + 1
-        descriptor = Descriptor(NUMERIC, self.dtype, NORM, self.capacity, rows, self.cols, valid_rows, self._valid_cols)
         mask = defined[:valid_rows, : self._valid_cols]
-        values = self._values.reshape(rows, self.cols)[:valid_rows, : self._valid_cols]
-        return Tile(descriptor, values, defined=None if mask.all() else mask)
+        values = self._values.reshape(-1, self.cols)[:valid_rows, : self._valid_cols]
+        return Tile(self._descriptor(valid_rows), values, defined=None if mask.all() else mask)
+
+    def _descriptor(self, valid_rows: int) -> Descriptor:
+        rows = self._elements // self.cols
+        return _row_major(self.dtype, self.capacity, rows, self.cols, valid_rows, self._valid_cols)
+
+
+@lru_cache(maxsize=4096)
+def _row_major(dtype: DType, capacity: int, rows: int, cols: int, valid_rows: int, valid_cols: int) -> Descriptor:
+    """A description that is known to fit; equal ones are one object, which makes comparing them cheap."""
+    return Descriptor(NUMERIC, dtype, NORM, capacity, rows, cols, valid_rows, valid_cols)
 
 
 class SharedTiles:
@@ -101,20 +123,14 @@ class SharedTiles:
     def __init__(self) -> None:
         self.tiles: dict[int, SharedTile] = {}
         self.open: dict[int, Generation] = {}
+        self.used = 0
         self.peak = 0
-
-    def used(self, name: int = -1, capacity: int = 0) -> int:
-        """Bytes charged, as if ``name`` had (also) an object of ``capacity``."""
-        total = 0
-        for number in {*self.tiles, *self.open, name} - {-1}:
-            tile, generation = self.tiles.get(number), self.open.get(number)
-            sizes = [tile.tile.descriptor.capacity if tile else 0, generation.capacity if generation else 0]
-            total += max(*sizes, capacity if number == name else 0)
-        return total
+        self._charges: dict[int, int] = {}
 
     def check_pool(self, name: int, capacity: int) -> None:
         """TileLegality when an object of ``capacity`` under ``name`` does not fit."""
-        used = self.used(name, capacity)
+        charge = self._charges.get(name, 0)
+        used = self.used - charge + max(charge, capacity)
         if used > SHARED_POOL_BYTES:
             rule = f"the Shared pool would hold {used} of {SHARED_POOL_BYTES} bytes"
             raise Fault(FaultKind.TileLegality, rule)
@@ -122,16 +138,41 @@ class SharedTiles:
     def keep_open(self, name: int, generation: Generation) -> None:
         """Hold a generation under assembly; the published object stays readable beside it."""
         self.open[name] = generation
-        self.peak = max(self.peak, self.used())
+        self._charge(name)
+
+    def abandon(self, name: int) -> None:
+        """Forget what is open under a name, if anything is."""
+        self.open.pop(name, None)
+        self._charge(name)
 
     def publish(self, name: int, tile: Tile, mask: int) -> None:
-        """Replace the object of a name in one step."""
+        """Replace the object of a name, and what is open under it, in one step."""
+        self.open.pop(name, None)
         self.tiles[name] = SharedTile(tile, mask)
-        self.peak = max(self.peak, self.used())
+        self._charge(name)
+
+    def _charge(self, name: int) -> None:
+        tile, generation = self.tiles.get(name), self.open.get(name)
+        charge = max(tile.tile.descriptor.capacity if tile else 0, generation.capacity if generation else 0)
+        self.used += charge - self._charges.get(name, 0)
+        self._charges[name] = charge
+        self.peak = max(self.peak, self.used)
+
+
+def kept_view(parent: Tile, offset: int, size_code: int) -> Tile:
+    """``view_of`` as a tile that lives as long as its parent, with what operations remember about it."""
+    key = ("view", offset, size_code)
+    view: Tile | None = parent.cache.get(key)
+    if view is None:
+        view = parent.cache[key] = view_of(parent, offset, size_code)
+    return view
 
 
 def view_of(parent: Tile, offset: int, size_code: int) -> Tile:
-    """The range of a row-major parent that B.SUBVIEW selects: part of one row, or whole rows."""
+    """The range of a row-major parent that B.SUBVIEW selects: part of one row, or whole rows.
+
+    ``cache["rows"]`` of a view of whole rows says which rows of the parent they are.
+    """
     d = parent.descriptor
     size = size_bytes(size_code)
     if offset > MAX_CELL_OFFSET or offset * CELL_BYTES + size > d.capacity:
@@ -149,6 +190,9 @@ def view_of(parent: Tile, offset: int, size_code: int) -> Tile:
     if valid_rows <= 0 or valid_cols <= 0:
         raise Fault(FaultKind.TileLegality, "the view holds no valid element of its parent")
     area = np.s_[row : row + valid_rows, col : col + valid_cols]
-    descriptor = Descriptor(NUMERIC, d.dtype, NORM, size, rows, cols, valid_rows, valid_cols)
+    descriptor = _row_major(d.dtype, size, rows, cols, valid_rows, valid_cols)
     defined = None if parent.defined is None else parent.defined[area]
-    return Tile(descriptor, parent.values[area], defined=defined)
+    view = Tile(descriptor, parent.values[area], defined=defined)
+    if cols == d.cols:
+        view.cache["rows"] = slice(row, row + valid_rows)
+    return view

@@ -158,11 +158,11 @@ class LocalTiles:
     def check(self, destinations: Sequence[Destination], sources: Sequence[int]) -> None:
         """TileAllocation when publishing ``destinations`` in one step would not fit."""
         used = self.used
-        kept = [GENERATIONS] * len(HANDS)
-        for hand, capacity in destinations:
+        for number, (hand, capacity) in enumerate(destinations):
             used += capacity
-            kept[hand] -= 1
-            ring, oldest = self.hands[hand], kept[hand]
+            ring, oldest = self.hands[hand], GENERATIONS - 1
+            if number:
+                oldest -= sum(other.hand == hand for other in destinations[:number])
             if len(ring) <= oldest:
                 continue
             if self._strict:

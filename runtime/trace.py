@@ -159,7 +159,7 @@ class CoreTrace(Observer):
                 self._instant(SHARED_TRACK, f"publish S{number}", _description(tile.descriptor))
         self._objects = now
         if now or core.shared.open:
-            self._count("Shared pool bytes", {"used": core.shared.used()})
+            self._count("Shared pool bytes", {"used": core.shared.used})
 
 
 def _access(pe: int, rect: Rectangle) -> Event:

@@ -79,4 +79,4 @@ def _abandon_generation(core: Core, bundle: Bundle) -> None:
     """The one exception to "a fault changes nothing": an open generation its continuation faults in is lost."""
     for binding in bundle.shared:
         if binding.assembly is not None and not binding.assembly.init:
-            core.shared.open.pop(binding.number, None)
+            core.shared.abandon(binding.number)

@@ -31,59 +31,76 @@ class Work(NamedTuple):
     results: dict[str, Descriptor]
 
 
-def products(schema: MatrixSchema, primaries: dict[str, Primary], work: list[Work]) -> tuple[Words, int]:
-    """Raw accumulators of every PE, their rows stacked, and the flags of CScale."""
+def products(schema: MatrixSchema, primaries: dict[str, Primary], work: list[Work]) -> tuple[list[Words], int]:
+    """Raw accumulators of every PE, as rows of one array, and the flags of CScale."""
     starts, flags = _starts(work)
-    shape = (sum(item.rows for item in work), schema.n)
-    out: Words = np.zeros(shape, np.uint32) if starts[0] is None else np.empty(shape, np.uint32)
-    pieces = []
-    for item, start, rows in zip(work, starts, rows_of(out, work)):
-        a, b = _left(schema, primaries, item), _right(schema, primaries, item)
-        pieces.append(matmul.Piece(a, b, rows if start is None else np.ascontiguousarray(start), rows))
+    lefts, rights = _lefts(schema, primaries, work), _rights(schema, primaries, work)
+    shape = (sum([item.rows for item in work]), schema.n)
+    out: Words = np.zeros(shape, np.uint32) if starts is None else np.empty(shape, np.uint32)
+    raws = rows_of(out, work)
+    pieces = list(map(matmul.Piece, lefts, rights, starts or raws, raws))
     matmul.multiply(schema.a_type, schema.b_type, pieces)
-    return out, flags
+    return raws, flags
 
 
 def rows_of(stacked: Bits, work: list[Work]) -> list[Bits]:
     """The rows of every PE in an array that stacks them."""
     parts, first = [], 0
     for item in work:
-        parts.append(stacked[first : first + item.rows])
-        first += item.rows
+        last = first + item.rows
+        parts.append(stacked[first:last])
+        first = last
     return parts
 
 
-def _starts(work: list[Work]) -> tuple[list[Words | None], int]:
-    """C of every PE, scaled where the bundle asks for it, and the flags of that."""
-    starts: list[Words | None] = []
+def _starts(work: list[Work]) -> tuple[list[Words] | None, int]:
+    """C of every PE, scaled where the bundle asks for it, and the flags of that; ``None`` without C."""
+    if "C" not in work[0].tiles:
+        return None, 0
+    starts: list[Words] = []
     flags = 0
     for item in work:
-        c, scale = item.tiles.get("C"), item.tiles.get("CScale")
-        values = None if c is None else c.values
-        if values is not None and scale is not None:
+        values, scale = item.tiles["C"].values, item.tiles.get("CScale")
+        if scale is not None:
             values, raised = matmul.scale_rows(values, scale.values[:, 0])
             flags |= raised
-        starts.append(values)
+        starts.append(values if values.flags.c_contiguous else values.copy())
     return starts, flags
 
 
-def _left(schema: MatrixSchema, primaries: dict[str, Primary], item: Work) -> Numbers:
-    """A on one PE: its Local tile, or its rows of the Shared one."""
+def _lefts(schema: MatrixSchema, primaries: dict[str, Primary], work: list[Work]) -> list[Numbers]:
+    """A of every PE: its Local tile, or its rows of the Shared one."""
     primary = primaries.get("A")
     if primary is None:
-        return _numbers(schema.a_type, item.tiles["A"], False)
-    whole = _numbers(schema.a_type, primary.on(item.pe), primary.transposed)
-    first = schema.first_row(item.pe)
-    return whole[first : first + item.rows, : schema.k]
+        return [_numbers(schema.a_type, item.tiles["A"], False) for item in work]
+    found = []
+    for item in work:
+        whole = _shared_numbers(schema.a_type, primary, item.pe)
+        first = schema.first_row(item.pe)
+        found.append(whole[first : first + item.rows, : schema.k])
+    return found
 
 
-def _right(schema: MatrixSchema, primaries: dict[str, Primary], item: Work) -> Numbers:
-    """B on one PE."""
+def _rights(schema: MatrixSchema, primaries: dict[str, Primary], work: list[Work]) -> list[Numbers]:
+    """B of every PE; the same array for those that read the same tile."""
     primary = primaries.get("B")
     if primary is None:
-        return _numbers(schema.b_type, item.tiles["B"], False)
-    whole = _numbers(schema.b_type, primary.on(item.pe), primary.transposed)
-    return np.ascontiguousarray(whole[: schema.k, : schema.n])
+        return [_numbers(schema.b_type, item.tiles["B"], False) for item in work]
+    found: list[Numbers] = []
+    for item in work:
+        if found and primary.common:
+            found.append(found[0])
+            continue
+        whole = _shared_numbers(schema.b_type, primary, item.pe)
+        found.append(np.ascontiguousarray(whole[: schema.k, : schema.n]))
+    return found
+
+
+def _shared_numbers(dtype: DType, primary: Primary, pe: int) -> Numbers:
+    """The matrix that a PE reads of a Shared operand; whole rows are decoded once with their parent."""
+    tile = primary.on(pe)
+    rows = None if primary.transposed else tile.cache.get("rows")
+    return _numbers(dtype, tile, primary.transposed) if rows is None else _numbers(dtype, primary.parent, False)[rows]
 
 
 def _numbers(dtype: DType, tile: Tile, transposed: bool) -> Numbers:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from ptoc.isa.dtypes import DType
 from ptoc.isa.faults import Fault
@@ -12,14 +12,17 @@ from ptoc.runtime.core import Core
 from ptoc.runtime.lanes import MASK64, lane
 from ptoc.runtime.operations.common import LEGALITY, check_defined
 from ptoc.runtime.operations.matrix_schema import MatrixSchema
-from ptoc.runtime.shared import view_of
+from ptoc.runtime.shared import kept_view
 from ptoc.runtime.tiles import Tile
 
 
-@dataclass(frozen=True, eq=False)
-class Primary:
-    """A matrix operand in Shared storage: the parent, or one view per PE, and whether it is transposed."""
+class Primary(NamedTuple):
+    """A matrix operand in Shared storage: its parent, what the PEs read of it, and whether it is transposed.
 
+    ``views`` is one tile that all PEs read, or one per PE.
+    """
+
+    parent: Tile
     views: tuple[Tile, ...]
     transposed: bool
 
@@ -50,19 +53,22 @@ def _primary(core: Core, binding: SharedBinding, rows: int, cols: int, dtype: DT
     published = core.shared.tiles.get(binding.number)
     if published is None:
         raise Fault(LEGALITY, f"S{binding.number} is not complete")
+    parent = published.tile
     if published.tile.descriptor.dtype != dtype:
-        raise Fault(LEGALITY, f"S{binding.number} holds {published.tile.descriptor.dtype}, not {dtype}")
-    views: tuple[Tile, ...] = (published.tile,)
+        raise Fault(LEGALITY, f"S{binding.number} holds {parent.descriptor.dtype}, not {dtype}")
+    views: tuple[Tile, ...] = (parent,)
     view = binding.view
     if view is not None:
-        offsets = [lane(core.regs[view.register], pe) + view.immediate & MASK64 for pe in range(PE_COUNT)]
-        views = tuple(view_of(published.tile, offset, view.size_code) for offset in offsets)
+        base = core.regs[view.register]
+        lanes = (base,) if type(base) is int else [lane(base, pe) for pe in range(PE_COUNT)]
+        views = tuple(kept_view(parent, offset + view.immediate & MASK64, view.size_code) for offset in lanes)
     stored = (cols, rows) if transposed else (rows, cols)
     for tile in views:
         d = tile.descriptor
         if d.cols != stored[1] or d.valid_rows < stored[0] or d.valid_cols < stored[1]:
             rule = f"S{binding.number} does not hold {stored[0]} rows of exactly {stored[1]} columns"
             raise Fault(LEGALITY, rule)
-    for pe, tile in enumerate(views):
-        check_defined(tile, *stored, pe)
-    return Primary(views, transposed)
+    if parent.defined is not None:
+        for pe, tile in enumerate(views):
+            check_defined(tile, *stored, pe)
+    return Primary(parent, views, transposed)

@@ -227,7 +227,6 @@ class FragmentLoad:
             generation.place(fragment, values)
         shared.keep_open(binding.number, generation)
         if assembly.last:
-            del shared.open[binding.number]
             shared.publish(binding.number, generation.assembled(), generation.mask)
 
     def _fragments(self, core: Core, generation: Generation, assembly: Assembly) -> list[Fragment]:

@@ -20,7 +20,7 @@ from ptoc.runtime.operations.common import ALLOCATION, LEGALITY, cube_tile, reso
 from ptoc.runtime.operations.matrix_product import Bits, Words, Work, products, rows_of
 from ptoc.runtime.operations.matrix_schema import MatrixSchema, read_schema
 from ptoc.runtime.operations.matrix_shared import shared_primaries
-from ptoc.runtime.tiles import Descriptor, Tile
+from ptoc.runtime.tiles import Descriptor, Destination, Tile
 
 Results = dict[str, Descriptor]
 
@@ -29,40 +29,46 @@ def prepare(bundle: Bundle) -> MatrixProduct:
     """Check one matrix bundle."""
     assert bundle.operation is not None
     schema = read_schema(bundle, accumulating=bundle.operation.name == "TMATMUL_ACC")
-    return MatrixProduct(schema, [(pe, schema.valid_m(pe)) for pe in schema.pes if schema.valid_m(pe)])
+    rows = [(pe, schema.valid_m(pe)) for pe in schema.pes if schema.valid_m(pe)]
+    macs = sum(count for _, count in rows) * schema.n * schema.k
+    return MatrixProduct(schema, rows, tuple(schema.destinations.values()), macs, schema.post.identity)
 
 
 @dataclass(frozen=True)
 class MatrixProduct:
-    """A checked matrix bundle; ``rows`` are those of every PE that has any.
+    """A checked matrix bundle; ``rows`` are those of every PE that has any, ``raw`` says that D is the accumulators.
 
     ``accepted`` remembers the shapes of sources that have passed, with the results they give.
     """
 
     schema: MatrixSchema
     rows: list[tuple[int, int]]
+    destinations: tuple[Destination, ...]
+    macs: int
+    raw: bool
     accepted: dict[tuple[int, ...], tuple[list[Descriptor], Results]] = field(default_factory=dict)
 
     def __call__(self, core: Core, bundle: Bundle) -> None:
         schema = self.schema
         primaries = shared_primaries(core, bundle, schema)
         work = [self._check(core, bundle, pe, rows) for pe, rows in self.rows]
-        stacked, flags = products(schema, primaries, work)
-        raws = rows_of(stacked, work)
-        bits, more = self._converted(work, stacked)
-        flags |= more
-        finished = []
-        for item, raw, d in zip(work, raws, bits):
-            tiles, more = self._maxima(item, raw)
-            tiles["D"] = Tile(item.results["D"], d)
+        raws, flags = products(schema, primaries, work)
+        bits = raws
+        if not self.raw:
+            bits, more = self._converted(work, raws)
             flags |= more
-            finished.append(tiles)
+        finished = [[Tile(item.results["D"], d)] for item, d in zip(work, bits)]
+        if len(self.destinations) > 1:
+            for item, raw, tiles in zip(work, raws, finished):
+                maxima, more = self._maxima(item, raw)
+                tiles += maxima
+                flags |= more
         core.flags |= flags
         for item, tiles in zip(work, finished):
             local = core.local[item.pe]
-            for role, destination in schema.destinations.items():
-                local.publish(destination.hand, tiles[role])
-            core.counters.macs += item.rows * schema.n * schema.k
+            for destination, tile in zip(self.destinations, tiles):
+                local.publish(destination.hand, tile)
+        core.counters.macs += self.macs
 
     def _check(self, core: Core, bundle: Bundle, pe: int, rows: int) -> Work:
         """All checks of one PE."""
@@ -71,7 +77,7 @@ class MatrixProduct:
             role: resolve(core, bundle, pe, locals_[number], slot) for role, (number, slot) in schema.sources.items()
         }
         parameters = convert.NO_PARAMETERS
-        if not schema.post.identity:
+        if not self.raw:
             parameters = _parameters(core, schema, pe, tiles)
         key = (rows, *[id(tile.descriptor) for tile in tiles.values()])
         known = self.accepted.get(key)
@@ -79,39 +85,37 @@ class MatrixProduct:
             results = _results(schema, _check_tiles(schema, tiles, rows), rows)
             # The descriptors are kept so that the identities in the key stay theirs.
             known = self.accepted[key] = ([tile.descriptor for tile in tiles.values()], results)
-        core.local[pe].check(tuple(schema.destinations.values()), schema.selectors)
+        core.local[pe].check(self.destinations, schema.selectors)
         return Work(pe, rows, tiles, parameters, known[1])
 
-    def _converted(self, work: list[Work], stacked: Words) -> tuple[list[Bits], int]:
+    def _converted(self, work: list[Work], raws: list[Words]) -> tuple[list[Bits], int]:
         """The bits of D of every PE; those with the same parameters are converted together."""
         post, accumulator, first = self.schema.post, self.schema.accumulator, work[0].parameters
-        if post.identity:
-            return rows_of(stacked, work), 0
         if all(item.parameters is first for item in work):
-            bits, flags = convert.post_process(post, accumulator, stacked, first)
+            bits, flags = convert.post_process(post, accumulator, np.concatenate(raws), first)
             return rows_of(bits, work), flags
         found: list[Bits] = []
         flags = 0
-        for item, raw in zip(work, rows_of(stacked, work)):
+        for item, raw in zip(work, raws):
             bits, more = convert.post_process(post, accumulator, raw, item.parameters)
             found.append(bits)
             flags |= more
         return found, flags
 
-    def _maxima(self, work: Work, raw: Words) -> tuple[dict[str, Tile], int]:
+    def _maxima(self, work: Work, raw: Words) -> tuple[list[Tile], int]:
         """The row and group maxima of one PE, from its raw accumulators, and their flags."""
         attributes, accumulator = self.schema.attributes, self.schema.accumulator
         absolute = attributes.absolute
-        tiles: dict[str, Tile] = {}
+        tiles: list[Tile] = []
         flags = 0
         if attributes.row_max:
             initial = work.tiles["RowMaxIn"].values if attributes.row_max_init else None
             values, more = reduce.row_maximum(accumulator, raw, absolute=absolute, initial=initial)
-            tiles["RowMax"] = Tile(work.results["RowMax"], values)
+            tiles.append(Tile(work.results["RowMax"], values))
             flags |= more
         if attributes.group_max:
             values, more = reduce.group_maximum(accumulator, raw, self.schema.group, absolute=absolute)
-            tiles["GroupMax"] = Tile(work.results["GroupMax"], values)
+            tiles.append(Tile(work.results["GroupMax"], values))
             flags |= more
         return tiles, flags
 

@@ -28,7 +28,7 @@ from ptoc.runtime.operations.common import (
     reject_zero_dimensions,
     resolve,
 )
-from ptoc.runtime.shared import view_of
+from ptoc.runtime.shared import kept_view
 from ptoc.runtime.stores import Store, commit
 from ptoc.runtime.tiles import Descriptor, Tile
 
@@ -155,7 +155,7 @@ class SharedStore:
         for pe in self.pes:
             if view is not None:
                 offset = lane(core.regs[view.register], pe) + view.immediate & MASK64
-                tile = view_of(published.tile, offset, view.size_code)
+                tile = kept_view(published.tile, offset, view.size_code)
             transfer = _rectangle_of(tile.descriptor, self.dtype, self.dims, self.registers)
             stores.append(_checked(core, bundle, pe, tile, transfer))
         _perform(core, bundle, stores, self.dtype)
