@@ -113,7 +113,7 @@ class SharedBinding:
     assembly: Assembly | None = None
 
 
-@dataclass(eq=False, slots=True)
+@dataclass(eq=False)
 class Bundle:
     """An active block. ``transfer`` says how control leaves it, ``target`` is the candidate address."""
 
@@ -140,6 +140,14 @@ class Bundle:
     zero_mask_seen: bool = False
     condition_set: bool = False
     target_set: bool = False
+
+    def copy(self, number: int) -> Bundle:
+        """A block of the same words that begins as bundle ``number``."""
+        twin = object.__new__(Bundle)
+        vars(twin).update(vars(self))
+        twin.number = number
+        twin.dims, twin.locals, twin.shared = self.dims[:], self.locals[:], self.shared[:]
+        return twin
 
     @property
     def datr(self) -> DataAttributes:

@@ -15,6 +15,8 @@ from ptoc.runtime.shared import SharedTiles
 from ptoc.runtime.tiles import LocalTiles
 
 Perform = Callable[["Core", Bundle], None]
+Plans = dict[tuple[object, ...], Perform]
+"""What bundles do that have been checked, by address and dimensions."""
 Windows = dict[int, Window | Sequence[Window | None]]
 
 
@@ -70,7 +72,7 @@ class Core:
         self.flags = 0
         self.counters = Counters()
         self.windows = windows
-        self.plans: dict[tuple[object, ...], Perform] = {}
+        self.plans: Plans = {}
         self.load_address = 0
 
     def measured(self) -> Counters:

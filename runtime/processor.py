@@ -6,13 +6,16 @@ from collections.abc import Sequence
 from functools import lru_cache
 from typing import Any
 
+from ptoc.isa.commands import STARTS
 from ptoc.isa.faults import Fault, FaultKind
+from ptoc.isa.forms import Instruction
 from ptoc.isa.image import LineRow
 from ptoc.isa.instruction_set import InstructionSet, instruction_length
 from ptoc.isa.registers import GPR, GPR_COUNT, PE_COUNT
 from ptoc.isa.revisions import instruction_set
+from ptoc.runtime.blocks import compile_block
 from ptoc.runtime.bundle import Bundle, LocalBinding, SharedBinding
-from ptoc.runtime.core import Core
+from ptoc.runtime.core import Core, Plans
 from ptoc.runtime.decode import compile_step, resembles_start
 from ptoc.runtime.errors import SimulatorError, WaitForShared
 from ptoc.runtime.lanes import MASK64, Lanes, lane, lanes
@@ -21,18 +24,28 @@ from ptoc.runtime.operations import execute
 from ptoc.runtime.outcome import FaultReport, Outcome, Status
 from ptoc.runtime.scalar import Step
 
-_PROGRAM = frozenset({"core", "code", "lines", "isa", "load_address", "_steps"})
+_PROGRAM = frozenset({"core", "code", "lines", "isa", "load_address", "_program"})
 _SURROUNDINGS = frozenset({"memory", "windows", "plans", "freedom", "load_address"})
-
-
 _KEPT_CODE = 1 << 16
 """Bytes of the largest program whose steps outlive a launch; they take some hundred times the room of their words."""
 
 
+class _Program:
+    """What is known of a program, by address; it is the same on every core and launch.
+
+    ``steps`` are single instructions, as far as they are decoded, ``blocks`` the same with whole headers as one step.
+    A block is put together when it is met again, so that code that runs once is not worked out twice.
+    """
+
+    def __init__(self) -> None:
+        self.steps: dict[int, Step] = {}
+        self.blocks: dict[int, Step] = {}
+        self.plans: Plans = {}
+
+
 @lru_cache(maxsize=16)
-def _steps_of(isa: InstructionSet, code: bytes, load_address: int) -> dict[int, Step]:
-    """The steps of a program by address, as far as they are decoded; they are the same on every core and launch."""
-    return {}
+def _program_of(isa: InstructionSet, code: bytes, load_address: int) -> _Program:
+    return _Program()
 
 
 class Processor:
@@ -61,10 +74,12 @@ class Processor:
         self.group_role = -1
         self._group: LocalBinding | SharedBinding | None = None
         self._group_end = -1
-        self._steps = _steps_of(self.isa, code, self.load_address) if len(code) <= _KEPT_CODE else {}
+        self.merged = 0
+        kept = len(code) <= _KEPT_CODE
+        self._program = _program_of(self.isa, code, self.load_address) if kept else _Program()
         self._executed = 0
         self.core.load_address = self.load_address
-        self.core.plans.clear()
+        self.core.plans = self._program.plans
 
     def set_gpr(self, register: str | int, value: int, pe: int | None = None) -> None:
         """Set a GPR, named or by code, on one PE or on all."""
@@ -84,16 +99,17 @@ class Processor:
     def run(self, max_steps: int | None = None) -> Outcome:
         """Execute until the program halts, faults, waits, or has made ``max_steps`` steps."""
         limit = -1 if max_steps is None else max_steps
-        steps = self._steps
+        single = max_steps is not None
+        steps = self._program.steps if single else self._program.blocks
         pc = self.pc
-        count = 0
+        count = self.merged = 0
         try:
             while count != limit:
                 step = steps.get(pc)
                 if step is None:
                     if pc == self.halt_address and self.block is None and self._executed + count:
                         return self._stop("halted", pc, count)
-                    step = self._decode(pc)
+                    step = self._decode(pc) if single else self._block(pc)
                 pc = step(self)
                 count += 1
             if pc == self.halt_address and self.block is None and self._executed + count:
@@ -175,6 +191,36 @@ class Processor:
         start = pc if self.block is None else self.block.address
         return instructions(self.isa, self.code, start - self.load_address, max(start, pc) - self.load_address)
 
+    def begin(self, block: Bundle, commands: int, scratch: Processor) -> None:
+        """Open a block behind ``commands`` header commands, which have left ``scratch`` with their last group."""
+        self.block = block
+        self.started += 1
+        self.merged += commands
+        self._group, self._group_end, self.group_role = scratch._group, scratch._group_end, scratch.group_role
+
+    def peek(self, pc: int) -> Instruction | None:
+        """The instruction at an address, if there is one."""
+        offset = pc - self.load_address
+        length = self._fetch_length(offset)
+        if length is None:
+            return None
+        return self.isa.decode_word(int.from_bytes(self.code[offset : offset + length], "little"), length)
+
+    def step_of(self, pc: int) -> Step:
+        """The step of the one instruction at an address; a fault where there is none."""
+        return self._program.steps.get(pc) or self._decode(pc)
+
+    def _block(self, pc: int) -> Step:
+        """The step of the instruction at an address, or of the whole header that it begins."""
+        step = self._program.steps.get(pc)
+        if step is None:
+            return self._decode(pc)
+        inst = self.peek(pc)
+        if inst is not None and inst.key in STARTS:
+            step = compile_block(self, pc, step) or step
+        self._program.blocks[pc] = step
+        return step
+
     def _decode(self, pc: int) -> Step:
         offset = pc - self.load_address
         if pc & 1:
@@ -189,7 +235,7 @@ class Processor:
                 self.started += 1
             raise Fault(FaultKind.IllegalInstruction, f"the word {word:#0{2 * length + 2}x} does not decode")
         step = compile_step(inst, pc)
-        self._steps[pc] = step
+        self._program.steps[pc] = step
         return step
 
     def _fetch_length(self, offset: int) -> int | None:
@@ -207,6 +253,7 @@ class Processor:
         return max(self.started - 1, 0)
 
     def _stop(self, status: Status, pc: int, count: int, fault: Fault | None = None) -> Outcome:
+        count += self.merged
         self._executed += count
         report = None
         if fault is not None:

@@ -28,6 +28,7 @@ fetching, decoding, headers and scalar code; ``launch`` is everything outside th
 
 _FOLDERS = {"numerics": "kernels", "operations": "tiles"}
 _FILES = {
+    "blocks.py": "interpreter",
     "bundle.py": "interpreter",
     "decode.py": "interpreter",
     "header.py": "interpreter",
