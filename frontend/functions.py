@@ -244,6 +244,7 @@ _SUMS = (
     nd.ReluOp,
     nd.CastOp,
     nd.WhereOp,
+    nd.LdexpOp,
 )
 """What makes the value of a matmul, or continues one."""
 
@@ -346,6 +347,36 @@ def clip(a: Any, a_min: Any = None, a_max: Any = None) -> Tracer:
         if bound is not None:
             result = side(result, bound)
     return result
+
+
+def negative(x: Tracer) -> Tracer:
+    """Minus a signed integer array: an exponent of ``np.ldexp``."""
+    if x.dtype.kind != "i":
+        raise unsupported(
+            f"minus an array of {x.dtype}",
+            hint="a negative exponent for np.ldexp is -e.astype(np.int32): in uint8, numpy's -1 is 255",
+        )
+    source = x.read()
+    return x.trace.tracer(x.trace.value(("negative", source), lambda: nd.NegOp(source)), x.dtype)
+
+
+def column(x: Tracer) -> Tracer:
+    """``x[:, None]`` of an array of one dimension."""
+    source = x.read()
+    return x.trace.tracer(x.trace.value(("column", source), lambda: nd.ColumnOp(source)), x.dtype)
+
+
+def ldexp(x: Any, e: Any) -> Tracer:
+    """``np.ldexp(c, -e.astype(np.int32)[:, None])``: rows divided by powers of two, for a sum to start from."""
+    hint = "np.ldexp takes a float32 matrix and a column of one exponent per row"
+    if not (isinstance(x, Tracer) and isinstance(e, Tracer)) or x.dtype != np.float32 or e.dtype.kind != "i":
+        raise unsupported(f"np.ldexp of {_describe(x, e)}", hint=hint)
+    if e.ndim != 2 or e.shape[1] != 1 or (x.ndim == 2 and x.shape[0] not in (1, e.shape[0])):
+        raise unsupported(f"np.ldexp of {_describe(x, e)}", hint=hint)
+    _numpy_dtype(np.ldexp, x, e)
+    source, exponents = x.trace.broadcast(x.read(), (e.shape[0], x.shape[-1])), e.read()
+    value = x.trace.value(("ldexp", source, exponents), lambda: nd.LdexpOp(source, exponents))
+    return x.trace.tracer(value, x.dtype)
 
 
 def _rounding(name: nd.RoundingName) -> Callable[[Any], Tracer]:
@@ -565,6 +596,8 @@ def getitem(x: Tracer, key: Any) -> Tracer | MaskedView:
     """``x[mask]`` and ``x[:]``."""
     if not isinstance(key, Tracer) and _is_everything(key):
         return x
+    if x.ndim == 1 and isinstance(key, tuple) and key == (slice(None), None):
+        return column(x)
     return MaskedView(x, _mask_key(x, key))
 
 
@@ -677,6 +710,8 @@ _UFUNCS: dict[np.ufunc, Callable[..., Any]] = {
     np.maximum: maximum,
     np.minimum: minimum,
     np.right_shift: right_shift,
+    np.negative: negative,
+    np.ldexp: ldexp,
     **{getattr(np, name.value): _rounding(name) for name in nd.RoundingName},
     np.equal: _comparison("eq"),
     np.not_equal: _comparison("ne"),

@@ -135,6 +135,10 @@ class NdFunctions(InterpreterFunctions):
         c: Value | None = args[2] if op.acc is not None else None
         accumulator = accumulator_of(op).numpy
         result = _numpy_type(cast(TensorType, op.result.type).element_type)
+        if op.scale is not None:
+            assert c is not None
+            exponents = args[3].data.reshape(-1, 1).astype(np.int32)
+            c = Value(ordered.divided(c.data, args[3].data), None if c.bound is None else np.ldexp(c.bound, -exponents))
         start = None if c is None else c.data.view(accumulator)
         total = ordered.matmul(a.data, b.data, start, accumulator=accumulator)
         bound = _matmul_bound(a, b, c) if accumulator.kind == "f" else None

@@ -46,6 +46,13 @@ def matmul(a: Array, b: Array, c: Array | None = None, *, accumulator: npt.DType
 
 
 @np.errstate(all="ignore")
+def divided(c: Array, exponents: Array) -> Array:
+    """float32 ``c`` (M x N) with row m divided by 2 to the power of ``exponents[m]``, unsigned bytes, rounded once."""
+    exact = np.ldexp(np.asarray(c, np.float64), -exponents.reshape(-1, 1).astype(np.int32))
+    return _canonical(exact.astype(np.float32))
+
+
+@np.errstate(all="ignore")
 def finish(
     total: Array,
     dtype: npt.DTypeLike,

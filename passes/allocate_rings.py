@@ -104,14 +104,16 @@ class _Translation:
         return self.values.setdefault(value, len(self.values))
 
     def _step(self, op: TileOperation) -> Step:
-        result = op.tile_result()
+        result, operands = op.tile_result(), op.tile_operands()
+        scale = op.scale if isinstance(op, tile.MatmulOp) else None
         step = Step(
             op.name,
-            tuple(self._number(v) for v in op.tile_operands()),
+            tuple(self._number(v) for v in operands),
             None if result is None else self._number(result),
             0 if result is None else tile.tile_capacity(result),
             op.mask,
             isinstance(op, tile.MatmulOp) and op.acc is not None,
+            None if scale is None else operands.index(scale),
         )
         if result is not None and op.into is not None:
             self.pinned[self._number(result)] = op.into.number

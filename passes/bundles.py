@@ -128,7 +128,8 @@ def matmul(op: tile.MatmulOp, dims: Sequence[Instruction], words: Sequence[int])
     attributes = []
     if b.dtype != a.dtype or post.saturate or post.rounding != Rounding.DEFAULT:
         attributes = [make("B.DATR", DataType=b.dtype.code, Sat=int(post.saturate), RMode=post.rounding)]
-    fpatr = make("B.FPATR", PreQuantMode=op.pre_quant_mode.code, ReluMode=post.relu_mode)
+    fields = {"PreQuantMode": op.pre_quant_mode.code, "ReluMode": post.relu_mode, "CScaleEn": int(op.scale is not None)}
+    fpatr = make("B.FPATR", **fields)
     ior = [make("B.IOR", **{f"RegSrc{n}": register for n, register in enumerate(words)})] if words else []
     shared = [
         make("B.IOS", SharedTID=v.owner.shared.value.data, PEMode=PE_MODE[op.mask])

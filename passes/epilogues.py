@@ -51,8 +51,9 @@ def number_of(value: SSAValue) -> Number | None:
 class Epilogue:
     """A value of the kernel: the sums of ``product``, started from ``acc``, and what was done to them.
 
-    ``dtype`` is numpy's for the value. ``slope`` ``None`` means that negative sums are treated as the others are; 0 is
-    ReLU. ``converted``: the value has left the types in which numpy computed it.
+    ``c_scale`` divides the rows of ``acc``. ``dtype`` is numpy's for the value. ``slope`` ``None`` means that negative
+    sums are treated as the others are; 0 is ReLU. ``converted``: the value has left the types in which numpy computed
+    it.
     """
 
     product: nd.MatmulAccOp
@@ -60,6 +61,7 @@ class Epilogue:
     dtype: DType
     scale: float = 1.0
     slope: float | None = None
+    c_scale: SSAValue | None = None
     shift: int = 0
     rounding: RoundingName | None = None
     offset: int = 0
@@ -72,7 +74,7 @@ class Epilogue:
         """The bare sums of a matmul; ``None`` when it already does more."""
         if op.post is not None or not accumulates_into(accumulator_of(op), element_of(op.result)):
             return None
-        return cls(op, op.acc, element_of(op.result))
+        return cls(op, op.acc, element_of(op.result), c_scale=op.scale)
 
     @property
     def accumulator(self) -> DType:
@@ -81,19 +83,23 @@ class Epilogue:
     @property
     def bare(self) -> bool:
         """Nothing was done to the sums yet."""
-        return self == Epilogue(self.product, self.acc, self.dtype) and accumulates_into(self.accumulator, self.dtype)
+        return self == self._start and accumulates_into(self.accumulator, self.dtype)
+
+    @property
+    def _start(self) -> Epilogue:
+        return Epilogue(self.product, self.acc, self.dtype, c_scale=self.c_scale)
 
     @property
     def linear(self) -> bool:
         """Nothing but multiplications so far."""
-        return replace(self, scale=1.0, slope=None) == Epilogue(self.product, self.acc, self.dtype)
+        return replace(self, scale=1.0, slope=None) == self._start
 
     @property
     def clamped(self) -> bool:
         return self.low is not None or self.high is not None
 
     def same_sums(self, other: Epilogue) -> bool:
-        return self.product is other.product and self.acc is other.acc
+        return (self.product, self.acc, self.c_scale) == (other.product, other.acc, other.c_scale)
 
     @property
     def negative_scale(self) -> float:
@@ -104,6 +110,8 @@ class Epilogue:
 def started(op: Operation, e: Epilogue, other: SSAValue) -> Epilogue | None:
     """``other + sums``: the sums start from there; a whole number after rounding is an offset."""
     number = number_of(other)
+    if e.bare and e.acc is None and isinstance(other.owner, nd.LdexpOp):
+        return replace(e, acc=other.owner.source, c_scale=_bytes_of(other.owner))
     if e.bare and e.acc is None:
         return replace(e, acc=other)
     if number is None or e.bare or e.converted:
@@ -120,6 +128,28 @@ def started(op: Operation, e: Epilogue, other: SSAValue) -> Epilogue | None:
     if e.clamped:
         _refuse(op, "adding an offset behind np.clip", hint="add it in front: np.clip(np.rint(x) + offset, low, high)")
     return replace(e, offset=e.offset + int(number))
+
+
+def _bytes_of(op: nd.LdexpOp) -> SSAValue:
+    """The bytes whose negatives are the exponents of ``np.ldexp``."""
+    value, negative = op.exponents, False
+    while isinstance(value.owner, nd.NegOp | nd.ColumnOp | nd.CastOp):
+        if element_of(value).bits == 8 and not isinstance(value.owner, nd.ColumnOp):
+            break
+        negative ^= isinstance(value.owner, nd.NegOp)
+        value = value.owner.source
+    if not negative or element_of(value) != dtypes.U8:
+        reject_ldexp(op)
+    return value
+
+
+def reject_ldexp(op: Operation) -> NoReturn:
+    reject(
+        op,
+        "this np.ldexp is not supported",
+        rule="CScale divides each row of the float32 matrix C by 2 to the power of a byte, before products are added",
+        hint="write np.ldexp(c, -e.astype(np.int32)[:, None]) + np.matmul(...), with uint8 e of one element per row",
+    )
 
 
 def scaled(op: Operation, e: Epilogue, number: Number) -> Epilogue:
@@ -242,7 +272,7 @@ def finished(op: Operation, e: Epilogue) -> nd.MatmulAccOp:
     """The matmul that does all of it; an error at ``op``, its last step, when the machine does not."""
     post = _post(op, e)
     element = cast(TensorType, op.results[0].type)
-    return nd.MatmulAccOp(e.product.a, e.product.b, e.acc, element, post)
+    return nd.MatmulAccOp(e.product.a, e.product.b, e.acc, element, post, e.c_scale)
 
 
 def _post(op: Operation, e: Epilogue) -> Post:

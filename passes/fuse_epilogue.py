@@ -51,7 +51,22 @@ def _write(block: Block, known: dict[SSAValue, Epilogue]) -> None:
             Rewriter.insert_op(fused, InsertPoint.before(op))
             op.results[0].replace_all_uses_with(fused.result)
             op = fused
+        _check_left(op)
         needed.update(op.operands)
+
+
+def _check_left(op: Operation) -> None:
+    """An operation that belongs to a matmul alone, and became part of none."""
+    if isinstance(op, nd.LdexpOp | nd.NegOp | nd.ColumnOp):
+        epilogues.reject_ldexp(op)
+    if isinstance(op, nd.CastOp):
+        reject(
+            op,
+            f"astype from {element_of(op.source).numpy_name} to {element_of(op.result).numpy_name}"
+            " is not supported here",
+            rule="B.FPATR converts a matmul's accumulator",
+            hint="use astype on matmul operands (to widen them) or on the sums of a matmul (to narrow them)",
+        )
 
 
 def _read(op: Operation, known: dict[SSAValue, Epilogue]) -> Epilogue | None:
@@ -76,8 +91,8 @@ def _read(op: Operation, known: dict[SSAValue, Epilogue]) -> Epilogue | None:
         return epilogues.shifted(op, _source(op, known), 0 if places is None else places)
     if isinstance(op, nd.ReluOp):
         return epilogues.activated(op, _source(op, known))
-    if isinstance(op, nd.CastOp):
-        return _cast(op, known)
+    if isinstance(op, nd.CastOp) and op.source in known:
+        return epilogues.cast_to(op, known[op.source], element_of(op.result))
     return None
 
 
@@ -148,15 +163,3 @@ def _extremum(op: nd.MaximumOp | nd.MinimumOp, known: dict[SSAValue, Epilogue]) 
     if selected is None:
         _reject_array(op)
     return selected
-
-
-def _cast(op: nd.CastOp, known: dict[SSAValue, Epilogue]) -> Epilogue:
-    source, target = known.get(op.source), element_of(op.result)
-    if source is None:
-        reject(
-            op,
-            f"astype from {element_of(op.source).numpy_name} to {target.numpy_name} is not supported here",
-            rule="B.FPATR converts a matmul's accumulator",
-            hint="use astype on matmul operands (to widen them) or on the sums of a matmul (to narrow them)",
-        )
-    return epilogues.cast_to(op, source, target)

@@ -3,7 +3,7 @@
 Per PE a block of rows (16 or 32), inside it blocks of columns, inside them the sum over K in ascending pieces with the
 accumulator carried from bundle to bundle. A is loaded as M16 or M32, B as N8, C and D have A's layout. ReLU and
 conversion belong to the last piece of the sum only, so that piece stands outside the K loop; so does the first when
-there is no C to start from.
+there is no C to start from, or C is scaled.
 """
 
 from __future__ import annotations
@@ -74,17 +74,17 @@ class LocalProduct:
         last = (depth - 1) // step * step
         if depth - last == step and not self.product.postprocesses:
             last = depth
-        if acc is None and last > 0:
-            acc = self._piece(e, block, row, col, width, 0, step, None, last=False)
+        if self.product.first_differs and last > 0:
+            acc = self._piece(e, block, row, col, width, 0, step, acc, first=True)
             start = step
 
         def body(e: Emitter, k: Index, carried: Sequence[SSAValue]) -> Sequence[SSAValue]:
-            return (self._piece(e, block, row, col, width, k, step, carried[0], last=False),)
+            return (self._piece(e, block, row, col, width, k, step, carried[0]),)
 
         if acc is not None:
             (acc,) = e.loop(start, last, step, body, (acc,), name="k")
         if last < depth:
-            acc = self._piece(e, block, row, col, width, last, depth - last, acc, last=True)
+            acc = self._piece(e, block, row, col, width, last, depth - last, acc, first=last == 0, last=True)
         assert acc is not None
         return acc
 
@@ -99,7 +99,8 @@ class LocalProduct:
         depth: int,
         acc: SSAValue | None,
         *,
-        last: bool,
+        first: bool = False,
+        last: bool = False,
     ) -> SSAValue:
         """One bundle's worth of the sum: ``depth`` products per element."""
         product, tiling = self.product, self.tiling
@@ -108,4 +109,5 @@ class LocalProduct:
         d_type = TileType.get(tiling.m, tiling.n, product.type_of_piece(last=last), self.layout)
         a = product.a.load(e, row, k, (block.rows, depth), block.pes, a_type)
         b = product.b.load(e, k, col, (depth, width), block.pes, b_type)
-        return product.piece(e, acc, (a, b), (block.rows, width, depth), block.pes, d_type, last=last)
+        size = (block.rows, width, depth)
+        return product.piece(e, acc, (a, b), size, block.pes, d_type, row=lambda: row, first=first, last=last)

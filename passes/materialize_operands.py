@@ -63,7 +63,7 @@ def _needs_array(op: Operation, user: Operation, index: int) -> bool:
     if isinstance(user, nd.StoreOp):
         return False
     if isinstance(op, nd.SplatOp):
-        return isinstance(user, nd.MatmulAccOp) and index < 2
+        return isinstance(user, nd.MatmulAccOp) and user.operands[index] is not user.acc
     if isinstance(op, nd.BroadcastOp):
         return isinstance(user, nd.BroadcastOp)
     if isinstance(op, nd.CompareOp):
@@ -115,6 +115,8 @@ def _loads(write: Write) -> Iterator[tuple[nd.LoadOp, bool]]:
         elif isinstance(op, nd.MatmulAccOp):
             yield from walk(op.a, False)
             yield from walk(op.b, False)
+            if op.scale is not None:
+                yield from walk(op.scale, False)
             if op.acc is not None:
                 yield from walk(op.acc, elementwise)
         elif isinstance(op, Operation):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import cast
 
@@ -11,26 +12,37 @@ from xdsl.ir import SSAValue
 from ptoc.dialects import nd, tile
 from ptoc.dialects.attributes import dtype_of, row_stride_bytes, shape_2d
 from ptoc.dialects.postprocessing import NOTHING, Post
-from ptoc.dialects.tile import TileType
+from ptoc.dialects.tile import SharedType, TileLayout, TileType
 from ptoc.isa.dtypes import DType
 from ptoc.passes.epilogues import accumulator_of
 from ptoc.passes.planning.tiling import MatmulShape
 from ptoc.passes.rewriting import Emitter, Index
-from ptoc.passes.tile_values import Array, array_of, splat_array
+from ptoc.passes.tile_values import Array, array_of, column_of, splat_array
 
 
 @dataclass(frozen=True)
 class Product:
-    """``dest = post(c + a @ b)``; ``top`` emits in front of the store it replaces."""
+    """``dest = post(c / 2**scale + a @ b)``; ``top`` emits in front of the store it replaces."""
 
     top: Emitter
     shape: MatmulShape
     a: Array
     b: Array
     c: Array | None
+    scale: Array | None
     dest: Array
     result: DType
     post: Post
+
+    @property
+    def needs_room(self) -> bool:
+        """Whether pieces need Local tiles besides their accumulators."""
+        return self.scale is not None
+
+    @property
+    def first_differs(self) -> bool:
+        """Whether the first piece of a sum does more, or less, than add to an accumulator."""
+        return self.c is None or self.scale is not None
 
     @property
     def postprocesses(self) -> bool:
@@ -50,11 +62,22 @@ class Product:
         pes: int,
         type_: TileType,
         *,
+        row: Callable[[], Index],
+        first: bool,
         last: bool,
     ) -> SSAValue:
-        """One bundle's worth of the sum, ``acc + a @ b``; the last one is post-processed."""
+        """One bundle's worth of the sum, ``acc + a @ b``: the first one scales ``acc``, the last one is post-processed.
+
+        ``row`` emits the number of the first row of this PE.
+        """
+        scale = None
+        if first and self.scale is not None:
+            rows = type_.shape[0] if isinstance(operands[0].type, SharedType) else size[0]
+            column = TileType.get(type_.shape[0], 1, self.scale.dtype, TileLayout.CUBE_M32)
+            scale = self.scale.load(e, row(), 0, (rows, 1), pes, column)
         m, n, k = (e.index(v) for v in size)
-        return e.emit(tile.MatmulOp(acc, *operands, (m, n, k), pes, type_, self.post if last else NOTHING)).result
+        post = self.post if last else NOTHING
+        return e.emit(tile.MatmulOp(acc, *operands, (m, n, k), pes, type_, post, scale)).result
 
 
 def product_of(module: ModuleOp, store: nd.StoreOp, matmul: nd.MatmulAccOp) -> Product:
@@ -71,6 +94,7 @@ def product_of(module: ModuleOp, store: nd.StoreOp, matmul: nd.MatmulAccOp) -> P
         a,
         b,
         _accumulator_array(top, module, matmul, n),
+        None if matmul.scale is None else column_of(matmul.scale),
         Array(store.dest, row_stride_bytes(cast(MemRefType, store.dest.type))),
         accumulator if stored.bits == accumulator.bits else stored,
         matmul.post_processing,

@@ -72,7 +72,7 @@ class SharedProduct:
 
     def _block(self, e: Emitter, block: _Block) -> Sequence[SSAValue]:
         """Start the block's accumulators, add all pieces, store the results."""
-        plan = sum_schedule(self.product.shape.k, self.tiling.k, has_c=self.product.c is not None)
+        plan = sum_schedule(self.product.shape.k, self.tiling.k, has_c=not self.product.first_differs)
         queue = e.emit(tile.QueueOp(self._queue_type())).result
         if self.product.c is not None:
             queue = self._slots(e, block, partial(self._fill, block), queue)
@@ -89,7 +89,7 @@ class SharedProduct:
         )
         for piece in plan.middle:
             queue = self._piece(e, block, queue, *piece)
-        self._piece(e, block, queue, *plan.last, first=plan.first is None and self.product.c is None, last=True)
+        self._piece(e, block, queue, *plan.last, first=plan.first is None and self.product.first_differs, last=True)
         return ()
 
     def _queue_type(self) -> QueueType:
@@ -157,12 +157,14 @@ class SharedProduct:
             b = product.b.load_shared(e, k, col, b_type, _B_NAME)
             for group, a in enumerate(rows):
                 acc = None
-                if not first:
+                if not first or product.c is not None:
                     acc, queue = e.emit(tile.PopOp(queue)).results
-                d = product.piece(e, acc, (a, b), size, PE_COUNT, self._type(last=last), last=last)
+                row = partial(self._pe_row, e, block, group)
+                d = product.piece(
+                    e, acc, (a, b), size, PE_COUNT, self._type(last=last), row=row, first=first, last=last
+                )
                 if last:
-                    row = self._pe_row(e, block, group)
-                    product.dest.store(e, d, row, col, (PE_ROWS, self.tiling.cols), PE_COUNT)
+                    product.dest.store(e, d, row(), col, (PE_ROWS, self.tiling.cols), PE_COUNT)
                 else:
                     queue = e.emit(tile.PushOp(d, queue)).result
             return (queue,)

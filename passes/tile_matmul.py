@@ -53,7 +53,7 @@ class TileMatmul(ModulePass):
     def _parts(self, product: Product, *, alone: bool) -> Iterator[SharedProduct | LocalProduct]:
         """A rectangle of whole groups and slots, what is left to its right, and what is left below both."""
         shape = product.shape
-        tiling = self._shared_tiling(shape, alone=alone)
+        tiling = self._shared_tiling(shape, alone=alone and not product.needs_room)
         rows = shape.m // GROUP_ROWS * GROUP_ROWS if tiling else 0
         cols = shape.n // tiling.cols * tiling.cols if tiling else 0
         if tiling is not None:

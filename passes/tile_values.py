@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import cast
 
 from xdsl.dialects.builtin import MemRefType, ModuleOp, TensorType
@@ -86,6 +86,13 @@ def array_of(value: SSAValue) -> Array:
         return Array(array_of(op.source).memref, 0)
     assert isinstance(op, nd.LoadOp), f"{value.type} is not in memory"
     return Array(op.source, row_stride_bytes(cast(MemRefType, op.source.type)))
+
+
+def column_of(value: SSAValue) -> Array:
+    """The array behind a loaded tensor of one dimension or one column, as a column."""
+    array = array_of(value)
+    one_dimension = len(cast(TensorType, value.type).get_shape()) == 1
+    return replace(array, stride=array.dtype.nbytes) if one_dimension else array
 
 
 def constant_array(e: Emitter, module: ModuleOp, value: SplatAttr | IotaAttr, dtype: DType, stride: int) -> Array:

@@ -19,6 +19,7 @@ from xdsl.dialects.builtin import (
 from xdsl.dialects.utils import EnumAttribute
 from xdsl.ir import Attribute, Dialect, SpacedOpaqueSyntaxAttribute, SSAValue
 from xdsl.irdl import (
+    AttrSizedOperandSegments,
     IRDLOperation,
     VarConstraint,
     irdl_attr_definition,
@@ -269,26 +270,34 @@ def accumulates_into(accumulator: DType, stored: DType) -> bool:
 class MatmulAccOp(IRDLOperation):
     """``acc + a @ b`` in the accumulator type, K ascending, then ``post`` and one conversion.
 
-    Without ``acc`` the sum starts from +0. The result's element type is the accumulator's or one that
-    B.FPATR converts to as ``post`` says.
+    Without ``acc`` the sum starts from +0; with ``scale``, a byte per row, from ``acc`` divided by two to the power of
+    its row's byte. The result's element type is the accumulator's or one that B.FPATR converts to as ``post`` says.
     """
 
     name = "nd.matmul_acc"
     a = operand_def(AnyTensorTypeConstr)
     b = operand_def(AnyTensorTypeConstr)
     acc = opt_operand_def(AnyTensorTypeConstr)
+    scale = opt_operand_def(AnyTensorTypeConstr)
     post = opt_prop_def(PostAttr)
     result = result_def(AnyTensorTypeConstr)
+    irdl_options = (AttrSizedOperandSegments(as_property=True),)
     assembly_format = (
-        "$a `,` $b (`acc` $acc^ `:` type($acc))? (`post` $post^)? attr-dict "
+        "$a `,` $b (`acc` $acc^ `:` type($acc))? (`scale` $scale^ `:` type($scale))? (`post` $post^)? attr-dict "
         "`:` type($a) `,` type($b) `->` type($result)"
     )
     traits = traits_def(Pure())
 
     def __init__(
-        self, a: SSAValue, b: SSAValue, acc: SSAValue | None, result: TensorType, post: Post = NOTHING
+        self,
+        a: SSAValue,
+        b: SSAValue,
+        acc: SSAValue | None,
+        result: TensorType,
+        post: Post = NOTHING,
+        scale: SSAValue | None = None,
     ) -> None:
-        super().__init__(operands=[a, b, acc], properties=post_attr(post), result_types=[result])
+        super().__init__(operands=[a, b, acc, scale], properties=post_attr(post), result_types=[result])
 
     @property
     def post_processing(self) -> Post:
@@ -306,6 +315,11 @@ class MatmulAccOp(IRDLOperation):
             accumulates_into(accumulator, dtype_of(_element(self.acc))) and _shape(self.acc) == (m, n)
         ):
             raise VerifyException(f"the accumulator is {m}x{n} of {accumulator}, not {self.acc.type}")
+        if self.scale is not None:
+            if self.acc is None or not accumulator.is_float:
+                raise VerifyException("a scale divides a floating accumulator")
+            if _shape(self.scale) not in ((m,), (m, 1)) or dtype_of(_element(self.scale)) != dtypes.U8:
+                raise VerifyException(f"a scale is one unsigned byte for each of {m} rows, not {self.scale.type}")
         self.post_processing.mode(accumulator, accumulator if accumulates_into(accumulator, d) else d)
 
 
@@ -386,6 +400,61 @@ class RoundOp(IRDLOperation):
 
 
 @irdl_op_definition
+class NegOp(IRDLOperation):
+    """Negative of integers."""
+
+    T: ClassVar = VarConstraint("T", AnyTensorTypeConstr)
+
+    name = "nd.neg"
+    source = operand_def(T)
+    result = result_def(T)
+    assembly_format = "$source attr-dict `:` type($result)"
+    traits = traits_def(Pure())
+
+    def __init__(self, source: SSAValue) -> None:
+        super().__init__(operands=[source], result_types=[source.type])
+
+
+@irdl_op_definition
+class ColumnOp(IRDLOperation):
+    """A tensor of one dimension as a column: numpy's ``x[:, None]``."""
+
+    name = "nd.column"
+    source = operand_def(AnyTensorTypeConstr)
+    result = result_def(AnyTensorTypeConstr)
+    assembly_format = "$source attr-dict `:` type($source) `->` type($result)"
+    traits = traits_def(Pure())
+
+    def __init__(self, source: SSAValue) -> None:
+        super().__init__(operands=[source], result_types=[TensorType(_element(source), (*_shape(source), 1))])
+
+    def verify_(self) -> None:
+        if _shape(self.result) != (*_shape(self.source), 1) or len(_shape(self.source)) != 1:
+            raise VerifyException("a column has the elements of a tensor of one dimension")
+
+
+@irdl_op_definition
+class LdexpOp(IRDLOperation):
+    """``numpy.ldexp`` with one exponent per row; it survives only as the accumulator of a matmul."""
+
+    T: ClassVar = VarConstraint("T", AnyTensorTypeConstr)
+
+    name = "nd.ldexp"
+    source = operand_def(T)
+    exponents = operand_def(AnyTensorTypeConstr)
+    result = result_def(T)
+    assembly_format = "$source `,` $exponents attr-dict `:` type($result) `,` type($exponents)"
+    traits = traits_def(Pure())
+
+    def __init__(self, source: SSAValue, exponents: SSAValue) -> None:
+        super().__init__(operands=[source, exponents], result_types=[source.type])
+
+    def verify_(self) -> None:
+        if _shape(self.exponents) != (_shape(self.source)[0], 1):
+            raise VerifyException("there is one exponent per row")
+
+
+@irdl_op_definition
 class ReluOp(IRDLOperation):
     """``maximum(x, 0)`` as B.FPATR does it: a NaN stays, −0 becomes +0."""
 
@@ -439,6 +508,9 @@ ND = Dialect(
         MinimumOp,
         ShiftRightOp,
         RoundOp,
+        NegOp,
+        ColumnOp,
+        LdexpOp,
         ReluOp,
         CastOp,
     ],

@@ -36,6 +36,7 @@ from xdsl.ir import (
     TypeAttribute,
 )
 from xdsl.irdl import (
+    AttrSizedOperandSegments,
     IRDLOperation,
     base,
     irdl_attr_definition,
@@ -597,20 +598,24 @@ class MatmulOp(TileOperation):
     """TMATMUL, or TMATMUL.ACC with ``acc``.
 
     With Local operands ``m, n, k`` are the valid sizes on each PE. With Shared ones the product is cooperative: ``m``
-    counts the rows of the core, and ``acc`` and the result hold each PE's part of them.
+    counts the rows of the core, and ``acc`` and the result hold each PE's part of them. ``scale`` is CScale: a
+    column of bytes, by whose powers of two the rows of ``acc`` are divided first.
     """
 
     name = "tile.matmul"
     acc = opt_operand_def(TileType)
     a = operand_def(TileType | SharedType)
     b = operand_def(TileType | SharedType)
+    scale = opt_operand_def(TileType)
     m = operand_def(IndexType)
     n = operand_def(IndexType)
     k = operand_def(IndexType)
     post = opt_prop_def(PostAttr)
     result = result_def(TileType)
+    irdl_options = (AttrSizedOperandSegments(as_property=True),)
     assembly_format = (
-        "$a `,` $b (`acc` $acc^ `:` type($acc))? `size` $m `,` $n `,` $k (`post` $post^)? `pes` $pes "
+        "$a `,` $b (`acc` $acc^ `:` type($acc))? (`scale` $scale^ `:` type($scale))? "
+        "`size` $m `,` $n `,` $k (`post` $post^)? `pes` $pes "
         f"{_NAMES} attr-dict `:` type($a) `,` type($b) `->` type($result)"
     )
     traits = traits_def(Pure())
@@ -624,9 +629,10 @@ class MatmulOp(TileOperation):
         pes: int,
         result: TileType,
         post: Post = NOTHING,
+        scale: SSAValue | None = None,
     ) -> None:
         super().__init__(
-            operands=[acc, a, b, *size], properties={"pes": _pes(pes)} | post_attr(post), result_types=[result]
+            operands=[acc, a, b, scale, *size], properties={"pes": _pes(pes)} | post_attr(post), result_types=[result]
         )
 
     @property
@@ -664,6 +670,8 @@ class MatmulOp(TileOperation):
                 raise VerifyException("the result has the layout of A")
         else:
             raise VerifyException("both operands are Local, or both are Shared")
+        if self.scale is not None:
+            self._verify_scale(cast(TileType, self.scale.type))
         if self.acc is None:
             return
         c = cast(TileType, self.acc.type)
@@ -672,6 +680,13 @@ class MatmulOp(TileOperation):
             raise VerifyException("the accumulator has the accumulator type and the layout of the result")
         if mode.code == 0 and c.capacity != d.capacity:
             raise VerifyException("accumulator and result have one capacity")
+
+
+    def _verify_scale(self, scale: TileType) -> None:
+        if self.acc is None or not cast(TileType, self.acc.type).dtype.is_float:
+            raise VerifyException("CScale needs a floating accumulator")
+        if (scale.dtype, scale.layout.data, scale.shape[1]) != (dtypes.U8, TileLayout.CUBE_M32, 1):
+            raise VerifyException("CScale is a column of unsigned bytes in cube_m32")
 
 
 @irdl_op_definition

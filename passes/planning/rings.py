@@ -5,7 +5,8 @@ is named by its *distance in publications*, and a name is right only if every pa
 same number of tiles in between. ``replay`` walks a structured program, loops included, and proves that; ``plan``
 tries assignments of values to hands until one passes.
 
-Rules: ISA, Local tile registers (naming, age-out, pool) and rule 10 of TMATMUL_ACC (C selector against D's hand).
+Rules: ISA, Local tile registers (naming, age-out, pool) and rule 10 of TMATMUL_ACC (selectors of C and CScale against
+D's hand).
 """
 
 from __future__ import annotations
@@ -21,7 +22,7 @@ from ptoc.isa.registers import GENERATIONS, HANDS, LOCAL_POOL_BYTES, PE_COUNT, m
 class Step:
     """One bundle: the values it reads in source order, and the value it publishes on the PEs of ``mask``.
 
-    ``accumulates`` marks a bundle whose first source is the accumulator C.
+    ``accumulates`` marks a bundle whose first source is the accumulator C, ``scale`` is the position of CScale.
     """
 
     name: str
@@ -30,6 +31,12 @@ class Step:
     nbytes: int
     mask: int
     accumulates: bool = False
+    scale: int | None = None
+
+    @property
+    def distinct(self) -> tuple[int, ...]:
+        """Positions of the sources whose selector may not be the number of the result's hand."""
+        return ((0,) if self.accumulates else ()) + (() if self.scale is None else (self.scale,))
 
 
 @dataclass(frozen=True, slots=True)
@@ -317,8 +324,8 @@ class _Replay:
         if step.defines is None:
             return
         hand = self.hands[step.defines]
-        if step.accumulates:
-            self.check_selector(step, self.names[number, 0], hand)
+        for position in step.distinct:
+            self.check_selector(step, self.names[number, position], hand)
         for position in range(len(step.uses)):
             if self.names[number, position] == (hand, GENERATIONS):
                 raise DoesNotFit(f"{step.name}: it would retire one of its own sources", step)
@@ -341,7 +348,7 @@ class _Replay:
         selector = GENERATIONS * name[0] + name[1] - 1
         if selector == hand:
             raise DoesNotFit(
-                f"{step.name}: accumulator {HANDS[name[0]]}#{name[1]} may not feed a result in hand {HANDS[hand]}", step
+                f"{step.name}: {HANDS[name[0]]}#{name[1]} may not feed a result in hand {HANDS[hand]}", step
             )
 
     def publish(self, step: Step, hand: int, pes: tuple[int, ...]) -> None:
@@ -372,7 +379,9 @@ def replay(program: Program, hands: dict[int, int]) -> Plan:
 
 
 def _roles(program: Program) -> dict[int, str]:
-    """ "carried" for accumulators and what starts them, "invariant" for what a deeper loop reads, else "stream"."""
+    """What a value is: "carried" for accumulators and what starts them, "invariant" for CScale, whose name is bound by
+    the same rule as C's, and for what a deeper loop reads, else "stream".
+    """
     roles: dict[int, str] = {}
     depth_of: dict[int, int] = {}
 
@@ -395,6 +404,8 @@ def _roles(program: Program) -> dict[int, str]:
             for value in item.uses:
                 if depth_of[value] < depth and roles[value] == "stream":
                     roles[value] = "invariant"
+            if item.scale is not None:
+                roles[item.uses[item.scale]] = "invariant"
             if item.defines is not None:
                 depth_of[item.defines] = depth
                 roles.setdefault(item.defines, "stream")

@@ -322,6 +322,75 @@ def test_any_scale_slope_and_offset(
     check(kernel, integers(shape) if integer else floats(shape), wanted)
 
 
+# -- the start of the sums -------------------------------------------------------------------------
+
+
+def _column_first(a: Any, b: Any, c: Any, e: Any) -> Any:
+    return np.ldexp(c, -e.astype(np.int32)[:, None]) + np.matmul(a, b, dtype=np.float32)
+
+
+def _column_last(a: Any, b: Any, c: Any, e: Any) -> Any:
+    return np.matmul(a, b, dtype=np.float32) + np.ldexp(c, -e[:, None].astype(np.int64))
+
+
+def _column_given(a: Any, b: Any, c: Any, e: Any) -> Any:
+    y = np.ldexp(c, -e.astype(np.int16)) + np.matmul(a, b, dtype=np.float32)
+    return np.maximum(y, 0.25 * y).astype(np.float16)
+
+
+@pytest.mark.parametrize("shape", [*SHAPES, (128, 128, 64), (16, 8, 700), (384, 256, 1100)], ids=str)
+@pytest.mark.parametrize("flavour", [0, 1])
+def test_rows_divided_by_powers_of_two(shape: tuple[int, int, int], flavour: int) -> None:
+    """Down to subnormals and zero; specials stay; e is dense, or a column of a wider array."""
+    a, b, c = floats(shape, flavour)
+    e = np.random.default_rng(34).integers(0, 256, len(a)).astype(np.uint8)
+    e[::2] %= 6
+    with np.errstate(all="ignore"):
+        start = np.ldexp(c.astype(np.float64), -e.astype(np.int32)[:, None]).astype(F32)
+        exact = in_order(a, b, start, F32).astype(np.float64)
+        leaky = np.where(exact > 0, exact, 0.25 * exact).astype(F16)
+    wide = np.stack([e, e + 1], axis=1)
+    cases = [(_column_first, e, exact.astype(F32)), (_column_last, e, exact.astype(F32))]
+    for kernel, exponents, wanted in [*cases, (_column_given, e[:, None], leaky), (_column_given, wide[:, :1], leaky)]:
+        assert_same(ptoc.jit(kernel)(a, b, c, exponents), wanted)
+        report = ptoc.validate(kernel, a, b, c, exponents)
+        assert report.ok, str(report)
+
+
+def test_a_repeated_row_divided_by_powers_of_two_and_two_products_from_it() -> None:
+    a, b, c = floats((70, 33, 40))
+    e = np.arange(70).astype(np.uint8)
+
+    def kernel(a: Any, b: Any, c: Any, e: Any) -> Any:
+        y = np.ldexp(c, -e.astype(np.int32)[:, None]) + np.matmul(a, b, dtype=np.float32)
+        return y, np.maximum(y, 0), y + np.matmul(a, b, dtype=np.float32)
+
+    y = in_order(a, b, np.ldexp(c[0], -e.astype(np.int32)[:, None]), F32)
+    for got, wanted in zip(ptoc.jit(kernel)(a, b, c[0], e), (y, np.maximum(y, 0), in_order(a, b, y, F32)), strict=True):
+        assert_same(got, wanted)
+
+
+REFUSED_EXPONENTS: dict[str, Kernel] = {
+    "minus in uint8": lambda a, b, c, e: np.ldexp(c, -e[:, None]) + a @ b,
+    "multiplied": lambda a, b, c, e: np.ldexp(c, e.astype(np.int32)[:, None]) + a @ b,
+    "a row of exponents": lambda a, b, c, e: np.ldexp(c, -e.astype(np.int32)) + a @ b,
+    "a number": lambda a, b, c, e: np.ldexp(c, -3) + a @ b,
+    "no product": lambda a, b, c, e: np.ldexp(c, -e.astype(np.int32)[:, None]),
+    "of a product": lambda a, b, c, e: np.ldexp(c + a @ b, -e.astype(np.int32)[:, None]),
+    "wide exponents": lambda a, b, c, e: np.ldexp(c, -e.astype(np.uint16).astype(np.int32)[:, None]) + a @ b,
+}
+
+
+@pytest.mark.parametrize("name", REFUSED_EXPONENTS)
+def test_other_uses_of_ldexp_are_refused(name: str, golden: Callable[..., None]) -> None:
+    a, b, c = (x.astype(F32) for x in floats((3, 3, 3)))
+    e = np.arange(3).astype(np.uint16 if name == "wide exponents" else np.uint8)
+    with pytest.raises(ptoc.UnsupportedError) as caught:
+        ptoc.jit(REFUSED_EXPONENTS[name])(a, b, c, e)
+    assert caught.value.where is not None and caught.value.where.file == __file__
+    golden(f"{caught.value.message}\nrule: {caught.value.rule}\nhelp: {caught.value.hint}\n")
+
+
 # -- what is refused -------------------------------------------------------------------------------
 
 REFUSED: dict[str, Kernel] = {

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import cycle, repeat
 
 import pytest
@@ -83,6 +83,16 @@ def test_selector_of_an_accumulator(c_hand: int, distance: int, d_hand: int) -> 
             replay(program, hands)
     else:
         assert names_of(program, hands)[0] == (c_hand, distance)
+
+
+def test_selector_of_the_scale() -> None:
+    """CScale, the last source here, may not be T#1 for a result in T; everything else is free."""
+    step = replace(define(3, 0, 1, 2, accumulates=True), scale=2)
+    program = [define(0), define(1), define(2), step, use(3)]
+    with pytest.raises(DoesNotFit, match="T#1 may not feed a result in hand T"):
+        replay(program, dict.fromkeys(range(4), T))
+    assert replay(program, {0: T, 1: T, 2: N, 3: T}).names[3, 2] == (N, 1)
+    assert plan(program).hands[2] == N
 
 
 def test_other_sources_than_the_accumulator_have_no_such_rule() -> None:

@@ -33,6 +33,17 @@ func.func @every_operation(%a: memref<4x8xf16>, %b: memref<8x4xf16, strided<[6, 
   %smaller = nd.minimum %f, %scaled : tensor<4x4xf32>
   // CHECK: nd.round floor %f : tensor<4x4xf32>
   %rounded = nd.round floor %f : tensor<4x4xf32>
+  // CHECK: nd.neg %at_ : tensor<4x4xsi32>
+  %at_ = nd.load %at : memref<4x4xsi32> -> tensor<4x4xsi32>
+  %minus = nd.neg %at_ : tensor<4x4xsi32>
+  // CHECK: nd.column %z : tensor<4xf32> -> tensor<4x1xf32>
+  %upright = nd.column %z : tensor<4xf32> -> tensor<4x1xf32>
+  // CHECK: nd.ldexp %f, %exponents : tensor<4x4xf32>, tensor<4x1xsi32>
+  %exponents = nd.splat <0x1> : tensor<4x1xsi32>
+  %halves = nd.ldexp %f, %exponents : tensor<4x4xf32>, tensor<4x1xsi32>
+  // CHECK: nd.matmul_acc %x, %y acc %f : tensor<4x4xf32> scale %twos : tensor<4xui8> post <relu> : tensor<4x8xf16>
+  %twos = nd.splat <0x2> : tensor<4xui8>
+  %started = nd.matmul_acc %x, %y acc %f : tensor<4x4xf32> scale %twos : tensor<4xui8> post <relu> : tensor<4x8xf16>, tensor<8x4xf16> -> tensor<4x4xf32>
   // CHECK: nd.shift_right %bytes, %bytes : tensor<8x8xsi8>
   %moved = nd.shift_right %bytes, %bytes : tensor<8x8xsi8>
   // CHECK: nd.relu %f : tensor<4x4xf32>

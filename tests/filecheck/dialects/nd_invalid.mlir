@@ -139,3 +139,25 @@ func.func @displacements(%out: memref<4x4xf16>) {
   func.return
 }
 // CHECK: displacements are 32- or 64-bit integers
+
+// -----
+
+%0 = nd.splat <0x0> : tensor<4x4xf16>
+%1 = nd.splat <0x0> : tensor<4xui8>
+%2 = nd.matmul_acc %0, %0 scale %1 : tensor<4xui8> : tensor<4x4xf16>, tensor<4x4xf16> -> tensor<4x4xf32>
+// CHECK: a scale divides a floating accumulator
+
+// -----
+
+%0 = nd.splat <0x0> : tensor<4x4xf16>
+%1 = nd.splat <0x0> : tensor<4x4xf32>
+%2 = nd.splat <0x0> : tensor<5xui8>
+%3 = nd.matmul_acc %0, %0 acc %1 : tensor<4x4xf32> scale %2 : tensor<5xui8> : tensor<4x4xf16>, tensor<4x4xf16> -> tensor<4x4xf32>
+// CHECK: a scale is one unsigned byte for each of 4 rows, not tensor<5xui8>
+
+// -----
+
+%0 = nd.splat <0x0> : tensor<4x4xf32>
+%1 = nd.splat <0x0> : tensor<4x2xsi32>
+%2 = nd.ldexp %0, %1 : tensor<4x4xf32>, tensor<4x2xsi32>
+// CHECK: there is one exponent per row

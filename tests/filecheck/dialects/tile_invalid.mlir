@@ -112,3 +112,19 @@ func.func @capacities(%a: !tile.tile<16x32xf16, cube_m16>, %b: !tile.tile<32x8xf
   func.return
 }
 // CHECK: accumulator and result have one capacity
+
+// -----
+
+func.func @scale(%a: !tile.tile<16x32xf16, cube_m16>, %b: !tile.tile<32x8xf16, cube_n8>, %c: !tile.tile<16x8xf32, cube_m16>, %e: !tile.tile<16x1xui8, cube_m16>, %n: index) {
+  %0 = tile.matmul %a, %b acc %c : !tile.tile<16x8xf32, cube_m16> scale %e : !tile.tile<16x1xui8, cube_m16> size %n, %n, %n pes 1 : !tile.tile<16x32xf16, cube_m16>, !tile.tile<32x8xf16, cube_n8> -> !tile.tile<16x8xf32, cube_m16>
+  func.return
+}
+// CHECK: CScale is a column of unsigned bytes in cube_m32
+
+// -----
+
+func.func @scale_of_nothing(%a: !tile.tile<16x32xf16, cube_m16>, %b: !tile.tile<32x8xf16, cube_n8>, %e: !tile.tile<16x1xui8, cube_m32>, %n: index) {
+  %0 = tile.matmul %a, %b scale %e : !tile.tile<16x1xui8, cube_m32> size %n, %n, %n pes 1 : !tile.tile<16x32xf16, cube_m16>, !tile.tile<32x8xf16, cube_n8> -> !tile.tile<16x8xf32, cube_m16>
+  func.return
+}
+// CHECK: CScale needs a floating accumulator

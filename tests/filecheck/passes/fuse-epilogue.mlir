@@ -100,6 +100,29 @@ func.func @both(%a: memref<4x8xf16>, %b: memref<8x4xf16>, %out: memref<4x4xf32>,
 
 // -----
 
+// The rows of c divided by powers of two: the bytes of the exponents become an operand.
+func.func @divided(%a: memref<4x8xf16>, %b: memref<8x4xf16>, %c: memref<4x4xf32>, %e: memref<4xui8>, %out: memref<4x4xf32>) {
+  %0 = nd.load %a : memref<4x8xf16> -> tensor<4x8xf16>
+  %1 = nd.load %b : memref<8x4xf16> -> tensor<8x4xf16>
+  %2 = nd.load %c : memref<4x4xf32> -> tensor<4x4xf32>
+  %3 = nd.load %e : memref<4xui8> -> tensor<4xui8>
+  %4 = nd.cast %3 : tensor<4xui8> -> tensor<4xsi32>
+  %5 = nd.neg %4 : tensor<4xsi32>
+  %6 = nd.column %5 : tensor<4xsi32> -> tensor<4x1xsi32>
+  %7 = nd.ldexp %2, %6 : tensor<4x4xf32>, tensor<4x1xsi32>
+  %8 = nd.matmul_acc %0, %1 : tensor<4x8xf16>, tensor<8x4xf16> -> tensor<4x4xf32>
+  %9 = nd.add %7, %8 : tensor<4x4xf32>
+  nd.store %9, %out : tensor<4x4xf32> -> memref<4x4xf32>
+  func.return
+}
+// CHECK-LABEL: @divided
+// CHECK:       [[C:%[a-z0-9]+]] = nd.load %c
+// CHECK-NEXT:  [[E:%[a-z0-9]+]] = nd.load %e
+// CHECK-NEXT:  nd.matmul_acc {{.*}} acc [[C]] : tensor<4x4xf32> scale [[E]] : tensor<4xui8> :
+// CHECK-NEXT:  nd.store
+
+// -----
+
 // What is no epilogue stays.
 func.func @no_matmul(%a: memref<4x4xf32>, %out: memref<4x4xf32>) {
   %0 = nd.load %a : memref<4x4xf32> -> tensor<4x4xf32>

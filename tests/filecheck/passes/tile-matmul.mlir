@@ -78,3 +78,23 @@ func.func @shared(%a: memref<128x1024xf16>, %b: memref<1024x264xf16>, %c: memref
 // CHECK:       tile.store [[D]], %out
 // CHECK:       tile.load %a{{.*}} -> !tile.tile<32x{{.*}}, cube_m32>
 // CHECK:       tile.store
+
+// -----
+
+// The scale of C belongs to the first piece of the sum, which stands outside of the loop then.
+func.func @divided(%a: memref<16x600xf16>, %b: memref<600x8xf16>, %c: memref<16x8xf32>, %e: memref<16xui8>, %out: memref<16x8xf32>) {
+  %0 = nd.load %a : memref<16x600xf16> -> tensor<16x600xf16>
+  %1 = nd.load %b : memref<600x8xf16> -> tensor<600x8xf16>
+  %2 = nd.load %c : memref<16x8xf32> -> tensor<16x8xf32>
+  %3 = nd.load %e : memref<16xui8> -> tensor<16xui8>
+  %4 = nd.matmul_acc %0, %1 acc %2 : tensor<16x8xf32> scale %3 : tensor<16xui8> : tensor<16x600xf16>, tensor<600x8xf16> -> tensor<16x8xf32>
+  nd.store %4, %out : tensor<16x8xf32> -> memref<16x8xf32>
+  func.return
+}
+// CHECK-LABEL: @divided
+// CHECK:       [[C:%[a-z0-9_]+]] = tile.load %c
+// CHECK:       [[E:%[a-z0-9_]+]] = tile.load %e{{.*}} -> !tile.tile<16x1xui8, cube_m32>
+// CHECK:       [[FIRST:%[a-z0-9_]+]] = tile.matmul {{.*}} acc [[C]] {{.*}} scale [[E]] : !tile.tile<16x1xui8, cube_m32>
+// CHECK:       scf.for {{.*}} iter_args([[CARRIED:%[a-z0-9_]+]] = [[FIRST]])
+// CHECK-NOT:   scale
+// CHECK:       func.return
