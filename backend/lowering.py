@@ -7,9 +7,21 @@ from collections.abc import Iterator
 from xdsl.dialects.builtin import FileLineColLoc, ModuleOp
 from xdsl.ir import Operation
 
-from ptoc.backend.statements import Access, Align, Inst, Iota, Label, Location, Revision, Section, Splat, Statement
+from ptoc.backend.statements import (
+    Access,
+    Align,
+    Bytes,
+    Inst,
+    Iota,
+    Label,
+    Location,
+    Revision,
+    Section,
+    Splat,
+    Statement,
+)
 from ptoc.dialects import pto
-from ptoc.dialects.tile import IotaAttr, SplatAttr
+from ptoc.dialects.tile import Data, SplatAttr, WordsAttr
 
 
 def statements(module: ModuleOp, isa: str | None = None) -> list[Statement]:
@@ -52,7 +64,9 @@ def _location(op: Operation) -> Location | None:
     return Location(location.filename.data, location.line.data, location.column.data)
 
 
-def _data(value: SplatAttr | IotaAttr) -> Statement:
+def _data(value: Data) -> Statement:
+    if isinstance(value, WordsAttr):
+        return Bytes(value.data)
     if isinstance(value, SplatAttr):
         return Splat(value.width.data, value.bits.data, value.count.data)
     sizes = (value.rows.data, value.row_step.data, value.cols.data, value.col_step.data)

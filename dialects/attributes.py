@@ -141,3 +141,18 @@ class BitsAttr(Data[int]):
     def print_parameter(self, printer: Printer) -> None:
         with printer.in_angle_brackets():
             printer.print_string(f"{self.data:#x}")
+
+
+@irdl_attr_definition
+class RowAttr(Data[tuple[int, ...]]):
+    """The bit patterns of a row of elements, as ``BitsAttr`` has that of one."""
+
+    name = "nd.row"
+
+    @classmethod
+    def parse_parameter(cls, parser: AttrParser) -> tuple[int, ...]:
+        return tuple(parser.parse_comma_separated_list(parser.Delimiter.ANGLE, parser.parse_integer))
+
+    def print_parameter(self, printer: Printer) -> None:
+        with printer.in_angle_brackets():
+            printer.print_string(", ".join(f"{bits:#x}" for bits in self.data))

@@ -51,7 +51,7 @@ def apply_function(function: Callable[..., Any], args: Sequence[Any], kwargs: Ma
 
 def _call(rule: Callable[..., Any], name: str, operands: Sequence[Any], options: Mapping[str, Any]) -> Any:
     """A rule applied to operands, those without dimensions as the scalars that numpy takes them for."""
-    _reject_captured(operands)
+    _reject_captured(operands, rows=rule in _TAKE_ROWS)
     operands = [x[()] if isinstance(x, np.ndarray) else x for x in operands]
     try:
         return rule(*operands, **options)
@@ -63,11 +63,11 @@ def _call(rule: Callable[..., Any], name: str, operands: Sequence[Any], options:
         raise
 
 
-def _reject_captured(operands: Sequence[Any]) -> None:
+def _reject_captured(operands: Sequence[Any], *, rows: bool) -> None:
     if len({id(operand.trace) for operand in operands if isinstance(operand, Tracer)}) > 1:
         raise unsupported("an array of another kernel", hint="pass it as an argument")
     for operand in operands:
-        if isinstance(operand, np.ndarray) and operand.ndim:
+        if isinstance(operand, np.ndarray) and operand.ndim and not rows:
             raise unsupported(
                 "an array that is not an argument",
                 hint="make it an argument of the kernel; ptoc compiles for arguments",
@@ -208,8 +208,20 @@ def dot(x: Any, y: Any) -> Tracer:
 # -- what surrounds a matmul ----------------------------------------------------------------------
 
 
+def _offset(x: Any, y: Any) -> Tracer | None:
+    """A matmul's value plus a constant row; ``None`` when neither side is one."""
+    rows = [v for v in (x, y) if isinstance(v, np.ndarray)]
+    if not rows:
+        return None
+    sums = _sums("np.add", x, y)
+    return _with_constant("add", sums, rows[0], _numpy_dtype(np.add, x, y), nd.AddOp)
+
+
 def add(x: Any, y: Any) -> Tracer:
     """``c + matmul``: the sum starts from c, which has the accumulator's dtype (a matrix or a row)."""
+    offset = _offset(x, y)
+    if offset is not None:
+        return offset
     result = _numpy_dtype(np.add, x, y)
     traced = [v for v in (x, y) if isinstance(v, Tracer)]
     if any(v.dtype != result for v in traced):
@@ -265,16 +277,35 @@ def _with_number(name: str, function: np.ufunc, x: Any, y: Any, make: Binary) ->
     sums = _sums(name, x, y)
     number = x if sums is y else y
     if isinstance(number, Tracer):
-        raise unsupported(f"{name} of {_describe(x, y)}", hint="one side is a number, the other the result of a matmul")
+        raise unsupported(
+            f"{name} of {_describe(x, y)}",
+            hint="beside the result of a matmul stands a number, or a row of numbers from outside of the kernel: the"
+            " machine's parameter words are made when compiling",
+        )
     result = _numpy_dtype(function, x, y)
-    return _with_splat(name, sums, number, result, make)
+    return _with_constant(name, sums, number, result, make)
 
 
-def _with_splat(name: str, sums: Tracer, number: Any, result: np.dtype[Any], make: Binary) -> Tracer:
+def _with_constant(name: str, sums: Tracer, number: Any, result: np.dtype[Any], make: Binary) -> Tracer:
     wide = _widened(name, sums, result)
-    splat = sums.trace.splat(_bits(number, result), sums.shape, result)
-    value = sums.trace.value((name, wide, splat), lambda: make(wide, splat))
+    constant = _constant(name, number, sums, result)
+    value = sums.trace.value((name, wide, constant), lambda: make(wide, constant))
     return sums.trace.tracer(value, result)
+
+
+def _constant(name: str, number: Any, sums: Tracer, dtype: np.dtype[Any]) -> SSAValue:
+    """A number, or a row of one number per column, in the shape of sums."""
+    if not isinstance(number, np.ndarray):
+        return sums.trace.splat(_bits(number, dtype), sums.shape, dtype)
+    if number.shape not in ((sums.shape[-1],), (1, sums.shape[-1])):
+        raise _shape_error(
+            f"{name} of {_describe(sums)} and a constant array of shape {number.shape}",
+            f"give one number, or {sums.shape[-1]}: one per column",
+        )
+    bits = tuple(number.astype(dtype).view(f"u{dtype.itemsize}").ravel().tolist())
+    type_ = TensorType(builtin_element(dtype), number.shape)
+    row = sums.trace.value(("constant", bits, type_), lambda: nd.ConstantOp(bits, type_))
+    return sums.trace.broadcast(row, sums.shape)
 
 
 def _widened(name: str, x: Tracer, result: np.dtype[Any]) -> SSAValue:
@@ -287,12 +318,13 @@ def _widened(name: str, x: Tracer, result: np.dtype[Any]) -> SSAValue:
 def subtract(x: Any, y: Any) -> Tracer:
     """A matmul's value minus a number, which is a sum."""
     sums = _sums("np.subtract", x, y)
-    if sums is y or not isinstance(y, Scalar):
+    if sums is y or not isinstance(y, (*Scalar, np.ndarray)):
         raise unsupported(f"np.subtract of {_describe(x, y)}", hint="the right side is a number")
     result = _numpy_dtype(np.subtract, x, y)
     if result.itemsize == 2:
         raise unsupported(f"np.subtract in {result}", hint="numpy would round twice: subtract first, then astype")
-    return _with_splat("add", sums, -np.asarray(y).item(), result, nd.AddOp)
+    negated = -y.astype(result) if isinstance(y, np.ndarray) else -np.asarray(y).item()
+    return _with_constant("add", sums, negated, result, nd.AddOp)
 
 
 def multiply(x: Any, y: Any) -> Tracer:
@@ -305,7 +337,7 @@ def divide(x: Any, y: Any) -> Tracer:
     sums = _sums("a division", x, y)
     if sums is y or not isinstance(y, Scalar) or not y > 0 or math.frexp(y)[0] != 0.5:
         raise unsupported(f"a division of {_describe(x, y)}", hint="multiply by the reciprocal, or divide by 2**n")
-    return _with_splat("np.multiply", sums, 1 / float(y), _numpy_dtype(np.divide, x, y), nd.MulOp)
+    return _with_constant("np.multiply", sums, 1 / float(y), _numpy_dtype(np.divide, x, y), nd.MulOp)
 
 
 def maximum(x: Any, y: Any) -> Tracer:
@@ -333,7 +365,7 @@ def _extremum(name: str, function: np.ufunc, x: Any, y: Any, make: type[nd.Maxim
     if make is nd.MaximumOp and number == 0:
         source = sums.read()
         return sums.trace.tracer(sums.trace.value(("relu", source), lambda: nd.ReluOp(source)), result)
-    return _with_splat(name, sums, number, result, make)
+    return _with_constant(name, sums, number, result, make)
 
 
 def clip(a: Any, a_min: Any = None, a_max: Any = None) -> Tracer:
@@ -402,7 +434,7 @@ def around(a: Any, decimals: int = 0) -> Tracer:
 
 def right_shift(x: Any, y: Any) -> Tracer:
     """``sums >> places`` of an int32 matmul."""
-    if not isinstance(x, Tracer) or not isinstance(y, int | np.integer):
+    if not isinstance(x, Tracer) or not isinstance(y, int | np.integer | np.ndarray):
         raise unsupported(f">> of {_describe(x, y)}", hint="shift the sums of a matmul by a number")
     return _with_number(">>", np.right_shift, x, y, nd.ShiftRightOp)
 
@@ -700,6 +732,9 @@ def scatter(dst: Tracer, displacements: Any, src: Any, mask: Any) -> None:
     memref = dst.trace.written(dst.argument)
     dst.trace.emit(nd.ScatterOp(*operands, memref))
 
+
+_TAKE_ROWS = (add, subtract, multiply, right_shift)
+"""What takes a constant row beside the result of a matmul."""
 
 _UFUNCS: dict[np.ufunc, Callable[..., Any]] = {
     np.matmul: matmul,

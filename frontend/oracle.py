@@ -155,10 +155,10 @@ class NdFunctions(InterpreterFunctions):
                 sums,
                 target,
                 relu=post.relu,
-                slope=post.slope,
-                scale=1.0 if post.scale is None else post.scale,
-                offset=post.offset,
-                shift=post.shift,
+                slope=None if post.slope is None else np.array(post.slope),
+                scale=np.array(1.0 if post.scale is None else post.scale),
+                offset=np.array(post.offset),
+                shift=np.array(post.shift),
                 rounding=_NUMPY_ROUNDING[post.rounding],
                 saturate=post.saturate,
             )
@@ -183,7 +183,7 @@ def _bound_of_finished(
     """
     center = total.astype(np.float64)
     radius = np.zeros(total.shape) if bound is None else bound
-    smallest = min(v for v in (post.scale, post.slope, 1.0) if v is not None)
+    smallest = min(float(np.min(v)) for v in (post.scale, post.slope, 1.0) if v is not None)  # type: ignore[arg-type]
     radius = radius + (np.abs(center) + radius) * UNIT_ROUNDOFF * 1.01 + 2.0**-149 / smallest
     ends = [finish(center + side * radius) for side in (-1.0, 1.0)]
     there = finished.astype(np.float64)

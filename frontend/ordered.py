@@ -58,15 +58,16 @@ def finish(
     dtype: npt.DTypeLike,
     *,
     relu: bool = False,
-    slope: float | None = None,
-    scale: float = 1.0,
-    offset: int = 0,
-    shift: int = 0,
+    slope: npt.ArrayLike | None = None,
+    scale: npt.ArrayLike = 1.0,
+    offset: npt.ArrayLike = 0,
+    shift: npt.ArrayLike = 0,
     rounding: str = "rint",
     saturate: bool = False,
 ) -> Array:
     """What the machine makes of finished sums (float32, int32 or uint32, any shape), as ``dtype``.
 
+    Parameters are numbers or one number per column.
     One exact multiplication, by ``scale`` or for negative sums (-0 is one) by ``slope`` (``relu``: by 0); one rounding,
     to an integer by the numpy function that ``rounding`` names, else to nearest even; the offset; and with ``saturate``
     a clamp. ``shift`` instead is an arithmetic shift to the right, clamped.
@@ -77,9 +78,9 @@ def finish(
     if target.name not in (*_CANONICAL_NAN, "int8", "int16", total.dtype.name):
         raise TypeError(f"there is no conversion from {total.dtype} to {target}")
     negative = np.signbit(total) & ~np.isnan(total) if total.dtype.kind == "f" else total < 0
-    if shift:
+    if np.any(shift):
         limits = np.iinfo(target)
-        return np.clip(total >> shift, limits.min, limits.max).astype(target)
+        return np.clip(total >> np.asarray(shift, np.int32), limits.min, limits.max).astype(target)
     multiplier = np.where(negative, 0.0 if relu else scale if slope is None else slope, scale)
     exact = np.where(multiplier == 0, 0.0, total.astype(np.float64) * multiplier)
     if target.kind in "iu":
@@ -88,13 +89,13 @@ def finish(
     return _to_float(np.where(minus_zero, -0.0, np.where(exact == 0, 0.0, exact)), target, saturate)
 
 
-def _to_integer(x: Array, target: np.dtype[Any], offset: int, rounding: str, saturate: bool) -> Array:
+def _to_integer(x: Array, target: np.dtype[Any], offset: npt.ArrayLike, rounding: str, saturate: bool) -> Array:
     if target.itemsize == 4:
         return np.rint(x).astype(np.int64).astype(target)
     limits = np.iinfo(target)
     reach = 2 * (int(limits.max) + 1)
     whole = np.clip(np.nan_to_num(getattr(np, rounding)(x), nan=0.0), -reach, reach - 1)
-    result = whole.astype(np.int64) + offset
+    result = whole.astype(np.int64) + np.asarray(offset, np.int64)
     if not saturate:
         result = np.where(np.isfinite(x), result, limits.min)
         return result.astype(target)

@@ -105,7 +105,7 @@ class _Translation:
 
     def _step(self, op: TileOperation) -> Step:
         result, operands = op.tile_result(), op.tile_operands()
-        scale = op.scale if isinstance(op, tile.MatmulOp) else None
+        scale, parameters = (op.scale, op.parameters()) if isinstance(op, tile.MatmulOp) else (None, ())
         step = Step(
             op.name,
             tuple(self._number(v) for v in operands),
@@ -114,6 +114,7 @@ class _Translation:
             op.mask,
             isinstance(op, tile.MatmulOp) and op.acc is not None,
             None if scale is None else operands.index(scale),
+            tuple(operands.index(each) for each in parameters),
         )
         if result is not None and op.into is not None:
             self.pinned[self._number(result)] = op.into.number

@@ -7,6 +7,8 @@ to the exact value: what rounds in between, or clamps elsewhere, is refused at t
 
 from __future__ import annotations
 
+import operator
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import NoReturn, cast
 
@@ -23,6 +25,8 @@ from ptoc.isa.postprocess import PRE_QUANT_MODES, Rounding
 from ptoc.passes.diagnostics import reject
 
 Number = int | float
+Numbers = Number | tuple[Number, ...]
+"""One number for all columns, or one for each."""
 
 
 def element_of(value: SSAValue) -> DType:
@@ -36,15 +40,37 @@ def accumulator_of(op: nd.MatmulAccOp) -> DType:
     return accumulator
 
 
-def number_of(value: SSAValue) -> Number | None:
-    """The number that a tensor repeats; ``None`` when it is no constant."""
-    if not isinstance(value.owner, nd.SplatOp):
+def numbers_of(value: SSAValue) -> Numbers | None:
+    """The number that a tensor repeats, or those of the row it repeats; ``None`` when it is no constant."""
+    op = value.owner.source.owner if isinstance(value.owner, nd.BroadcastOp) else value.owner
+    if not isinstance(op, nd.SplatOp | nd.ConstantOp):
         return None
     import numpy as np
 
     dtype = element_of(value)
-    bits = np.array([value.owner.bits.data], f"u{dtype.nbytes}")
-    return cast(Number, bits.view(dtype.numpy).astype(np.float64 if dtype.is_float else dtype.numpy)[0].item())
+    bits = [op.bits.data] if isinstance(op, nd.SplatOp) else op.bits.data
+    elements = np.array(bits, f"u{dtype.nbytes}").view(dtype.numpy)
+    numbers = tuple(elements.astype(np.float64 if dtype.is_float else dtype.numpy).tolist())
+    return numbers if isinstance(op, nd.ConstantOp) else numbers[0]
+
+
+def number_of(value: SSAValue) -> Number | None:
+    """The number that a tensor repeats everywhere."""
+    numbers = numbers_of(value)
+    return None if isinstance(numbers, tuple) else numbers
+
+
+def _each(numbers: Numbers) -> tuple[Number, ...]:
+    return numbers if isinstance(numbers, tuple) else (numbers,)
+
+
+def _by_column(function: Callable[[Number, Number], Number], x: Numbers, y: Numbers) -> Numbers:
+    """A function of two numbers, column by column where one of them has columns."""
+    if not isinstance(x, tuple) and not isinstance(y, tuple):
+        return function(x, y)
+    count = max(len(_each(x)), len(_each(y)))
+    left, right = (v if isinstance(v, tuple) else (v,) * count for v in (x, y))
+    return tuple(map(function, left, right))
 
 
 @dataclass(frozen=True)
@@ -59,12 +85,12 @@ class Epilogue:
     product: nd.MatmulAccOp
     acc: SSAValue | None
     dtype: DType
-    scale: float = 1.0
-    slope: float | None = None
+    scale: Numbers = 1.0
+    slope: Numbers | None = None
     c_scale: SSAValue | None = None
-    shift: int = 0
+    shift: Numbers = 0
     rounding: RoundingName | None = None
-    offset: int = 0
+    offset: Numbers = 0
     low: Number | None = None
     high: Number | None = None
     converted: bool = False
@@ -102,16 +128,22 @@ class Epilogue:
         return (self.product, self.acc, self.c_scale) == (other.product, other.acc, other.c_scale)
 
     @property
-    def negative_scale(self) -> float:
+    def negative_scale(self) -> Numbers:
         """What negative sums are multiplied by."""
         return self.scale if self.slope is None else self.slope
 
 
 def started(op: Operation, e: Epilogue, other: SSAValue) -> Epilogue | None:
     """``other + sums``: the sums start from there; a whole number after rounding is an offset."""
-    number = number_of(other)
+    number = numbers_of(other)
     if e.bare and e.acc is None and isinstance(other.owner, nd.LdexpOp):
         return replace(e, acc=other.owner.source, c_scale=_bytes_of(other.owner))
+    if e.bare and isinstance(number, tuple):
+        reject(
+            op,
+            "a sum that starts from an array that is not an argument is not supported",
+            hint="make it an argument of the kernel; ptoc compiles for arguments",
+        )
     if e.bare and e.acc is None:
         return replace(e, acc=other)
     if number is None or e.bare or e.converted:
@@ -123,11 +155,12 @@ def started(op: Operation, e: Epilogue, other: SSAValue) -> Epilogue | None:
             rule="B.FPATR rounds the product before it adds the offset",
             hint="write np.rint(sums * scale) + offset, or add to the sums themselves",
         )
-    if number != int(number):
-        _refuse(op, f"adding {number} to rounded numbers", hint="an offset is a whole number")
+    fraction = next((n for n in _each(number) if n != int(n)), None)
+    if fraction is not None:
+        _refuse(op, f"adding {fraction} to rounded numbers", hint="an offset is a whole number")
     if e.clamped:
         _refuse(op, "adding an offset behind np.clip", hint="add it in front: np.clip(np.rint(x) + offset, low, high)")
-    return replace(e, offset=e.offset + int(number))
+    return replace(e, offset=_by_column(lambda x, y: int(x + y), e.offset, number))
 
 
 def _bytes_of(op: nd.LdexpOp) -> SSAValue:
@@ -152,19 +185,25 @@ def reject_ldexp(op: Operation) -> NoReturn:
     )
 
 
-def scaled(op: Operation, e: Epilogue, number: Number) -> Epilogue:
-    """``sums * number``."""
+def scaled(op: Operation, e: Epilogue, numbers: Numbers) -> Epilogue:
+    """``sums * numbers``."""
     if not e.linear or e.shift:
         _refuse(
             op,
             "a multiplication behind a rounding, a shift, np.clip or astype",
             hint="scale the sums first: np.clip(np.rint(sums * scale) + offset, low, high).astype(...)",
         )
-    _check_fp19(op, number)
-    return replace(e, scale=e.scale * number, slope=None if e.slope is None else e.slope * number)
+    _check_fp19(op, numbers)
+    slope = e.slope if e.slope is None or e.slope == 0.0 else _by_column(operator.mul, e.slope, numbers)
+    return replace(e, scale=_by_column(operator.mul, e.scale, numbers), slope=slope)
 
 
-def _check_fp19(op: Operation, number: Number) -> None:
+def _check_fp19(op: Operation, numbers: Numbers) -> None:
+    for number in _each(numbers):
+        _check_one_fp19(op, number)
+
+
+def _check_one_fp19(op: Operation, number: Number) -> None:
     if not number > 0:
         _refuse(op, f"multiplying sums by {number}", hint="scales and slopes are positive; np.maximum(x, 0) is ReLU")
     if postprocess.fp19(number) is None:
@@ -200,7 +239,8 @@ def selected(one: Epilogue, other: Epilogue, *, largest: bool) -> Epilogue | Non
     if not (one.linear and other.linear and one.same_sums(other) and one.dtype == other.dtype):
         return None
     first, second = (max, min) if largest else (min, max)
-    return _two_sided(one, first(one.scale, other.scale), second(one.negative_scale, other.negative_scale))
+    scale = _by_column(first, one.scale, other.scale)
+    return _two_sided(one, scale, _by_column(second, one.negative_scale, other.negative_scale))
 
 
 def chosen(mask: SSAValue, on_true: Epilogue, on_false: Epilogue, known: dict[SSAValue, Epilogue]) -> Epilogue | None:
@@ -223,7 +263,7 @@ def chosen(mask: SSAValue, on_true: Epilogue, on_false: Epilogue, known: dict[SS
     return _two_sided(on_true, branches[0].scale, branches[1].negative_scale)
 
 
-def _two_sided(e: Epilogue, positive: float, negative: float) -> Epilogue:
+def _two_sided(e: Epilogue, positive: Numbers, negative: Numbers) -> Epilogue:
     return replace(e, scale=positive, slope=None if positive == negative else negative)
 
 
@@ -247,16 +287,18 @@ def rounded(op: nd.RoundOp, e: Epilogue) -> Epilogue:
     return replace(e, rounding=op.rounding.data)
 
 
-def shifted(op: Operation, e: Epilogue, places: Number) -> Epilogue:
+def shifted(op: Operation, e: Epilogue, places: Numbers | None) -> Epilogue:
     """``sums >> places``."""
-    if not e.bare or e.accumulator != dtypes.S32 or e.dtype != dtypes.S32 or places not in postprocess.SHIFTS:
+    known = places is not None and all(n in postprocess.SHIFTS for n in _each(places))
+    if not known or not e.bare or e.accumulator != dtypes.S32 or e.dtype != dtypes.S32:
         _refuse(
             op,
             "this >>",
             rule="PreQuantMode 13 shifts an int32 sum by 1 to 16 places",
             hint="np.clip(sums >> 8, -32768, 32767).astype(np.int16), with int32 sums that nothing else was done to",
         )
-    return replace(e, shift=int(places))
+    assert places is not None
+    return replace(e, shift=places)
 
 
 def cast_to(op: Operation, e: Epilogue, target: DType) -> Epilogue:
@@ -288,7 +330,7 @@ def _post(op: Operation, e: Epilogue) -> Post:
             rule="B.FPATR converts the sums once, at the end",
             hint=f"end with astype; {e.accumulator.numpy_name} sums become {_targets(e.accumulator)}",
         )
-    parameterless = e.scale == 1.0 and postprocess.conversion(e.accumulator, target, "") is not None
+    parameterless = e.scale == 1.0 and not e.offset and postprocess.conversion(e.accumulator, target, "") is not None
     if not parameterless and (postprocess.conversion(e.accumulator, target, "scalar") is None or target.packed):
         _refuse(
             op,
@@ -297,8 +339,8 @@ def _post(op: Operation, e: Epilogue) -> Post:
             hint=f"{e.accumulator.numpy_name} sums become {_targets(e.accumulator)}",
         )
     scale = None if parameterless else e.scale
-    for number in (e.scale, slope or 1.0):
-        _check_fp19(op, number)
+    for numbers in (e.scale, slope or 1.0):
+        _check_fp19(op, numbers)
     if not target.is_float and target != e.accumulator:
         rounding = _integer_rounding(op, e, target)
         return Post(relu, slope, scale, e.offset, rounding=rounding, saturate=True)
@@ -324,10 +366,11 @@ def _post(op: Operation, e: Epilogue) -> Post:
 def _integer_rounding(op: Operation, e: Epilogue, target: DType) -> Rounding:
     _require_limits(op, e, target)
     limits = postprocess.signed_range(target.bits)
-    if not limits.start <= e.offset <= limits.stop:
+    beyond = next((n for n in _each(e.offset) if not limits.start <= n <= limits.stop), None)
+    if beyond is not None:
         _refuse(
             op,
-            f"an offset of {e.offset} in front of {target.numpy_name}",
+            f"an offset of {beyond} in front of {target.numpy_name}",
             rule="the rounded product is clamped to one bit more than the result has before the offset is added",
             hint=f"offsets from {limits.start} to {limits.stop} give numpy's numbers",
         )

@@ -18,7 +18,7 @@ from xdsl.rewriter import InsertPoint, Rewriter
 from ptoc.dialects import nd
 from ptoc.passes import epilogues
 from ptoc.passes.diagnostics import reject
-from ptoc.passes.epilogues import Epilogue, element_of, number_of
+from ptoc.passes.epilogues import Epilogue, element_of, number_of, numbers_of
 from ptoc.passes.rewriting import erase_dead, the_function
 
 
@@ -87,8 +87,7 @@ def _read(op: Operation, known: dict[SSAValue, Epilogue]) -> Epilogue | None:
     if isinstance(op, nd.RoundOp):
         return epilogues.rounded(op, _source(op, known))
     if isinstance(op, nd.ShiftRightOp):
-        places = number_of(op.rhs)
-        return epilogues.shifted(op, _source(op, known), 0 if places is None else places)
+        return epilogues.shifted(op, _source(op, known), numbers_of(op.rhs))
     if isinstance(op, nd.ReluOp):
         return epilogues.activated(op, _source(op, known))
     if isinstance(op, nd.CastOp) and op.source in known:
@@ -136,28 +135,20 @@ def _add(op: nd.AddOp, known: dict[SSAValue, Epilogue]) -> Epilogue:
     )
 
 
-def _operand_and_number(
-    op: nd.MulOp | nd.MaximumOp | nd.MinimumOp, known: dict[SSAValue, Epilogue]
-) -> tuple[Epilogue, int | float] | None:
-    for value, other in ((op.lhs, op.rhs), (op.rhs, op.lhs)):
-        number = number_of(other)
-        if value in known and number is not None:
-            return known[value], number
-    return None
-
-
 def _multiply(op: nd.MulOp, known: dict[SSAValue, Epilogue]) -> Epilogue:
-    found = _operand_and_number(op, known)
-    if found is None:
-        _reject_array(op)
-    return epilogues.scaled(op, *found)
+    for value, other in ((op.lhs, op.rhs), (op.rhs, op.lhs)):
+        numbers = numbers_of(other)
+        if value in known and numbers is not None:
+            return epilogues.scaled(op, known[value], numbers)
+    _reject_array(op)
 
 
 def _extremum(op: nd.MaximumOp | nd.MinimumOp, known: dict[SSAValue, Epilogue]) -> Epilogue:
     largest = isinstance(op, nd.MaximumOp)
-    found = _operand_and_number(op, known)
-    if found is not None:
-        return epilogues.limited(op, *found, above=not largest)
+    for value, other in ((op.lhs, op.rhs), (op.rhs, op.lhs)):
+        number = number_of(other)
+        if value in known and number is not None:
+            return epilogues.limited(op, known[value], number, above=not largest)
     one, other = known.get(op.lhs), known.get(op.rhs)
     selected = None if one is None or other is None else epilogues.selected(one, other, largest=largest)
     if selected is None:

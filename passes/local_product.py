@@ -110,4 +110,4 @@ class LocalProduct:
         a = product.a.load(e, row, k, (block.rows, depth), block.pes, a_type)
         b = product.b.load(e, k, col, (depth, width), block.pes, b_type)
         size = (block.rows, width, depth)
-        return product.piece(e, acc, (a, b), size, block.pes, d_type, row=lambda: row, first=first, last=last)
+        return product.piece(e, acc, (a, b), size, block.pes, d_type, row=lambda: row, col=col, first=first, last=last)

@@ -13,11 +13,13 @@ from ptoc.dialects import nd, tile
 from ptoc.dialects.attributes import dtype_of, row_stride_bytes, shape_2d
 from ptoc.dialects.postprocessing import NOTHING, Post
 from ptoc.dialects.tile import SharedType, TileLayout, TileType
+from ptoc.isa import dtypes
 from ptoc.isa.dtypes import DType
+from ptoc.isa.postprocess import ReluMode
 from ptoc.passes.epilogues import accumulator_of
-from ptoc.passes.planning.tiling import MatmulShape
+from ptoc.passes.planning.tiling import MatmulShape, power_of_two
 from ptoc.passes.rewriting import Emitter, Index
-from ptoc.passes.tile_values import Array, array_of, column_of, splat_array
+from ptoc.passes.tile_values import Array, array_of, column_of, splat_array, words_array
 
 
 @dataclass(frozen=True)
@@ -33,11 +35,13 @@ class Product:
     dest: Array
     result: DType
     post: Post
+    words: Array | None
+    slopes: Array | None
 
     @property
     def needs_room(self) -> bool:
         """Whether pieces need Local tiles besides their accumulators."""
-        return self.scale is not None
+        return any(each is not None for each in (self.scale, self.words, self.slopes))
 
     @property
     def first_differs(self) -> bool:
@@ -63,12 +67,13 @@ class Product:
         type_: TileType,
         *,
         row: Callable[[], Index],
+        col: Index,
         first: bool,
         last: bool,
     ) -> SSAValue:
         """One bundle's worth of the sum, ``acc + a @ b``: the first one scales ``acc``, the last one is post-processed.
 
-        ``row`` emits the number of the first row of this PE.
+        ``row`` emits the number of the first row of this PE, ``col`` is the first column.
         """
         scale = None
         if first and self.scale is not None:
@@ -76,8 +81,15 @@ class Product:
             column = TileType.get(type_.shape[0], 1, self.scale.dtype, TileLayout.CUBE_M32)
             scale = self.scale.load(e, row(), 0, (rows, 1), pes, column)
         m, n, k = (e.index(v) for v in size)
-        post = self.post if last else NOTHING
-        return e.emit(tile.MatmulOp(acc, *operands, (m, n, k), pes, type_, post, scale)).result
+        if not last:
+            return e.emit(tile.MatmulOp(acc, *operands, (m, n, k), pes, type_, scale=scale)).result
+        columns = TileType.get(1, power_of_two(type_.shape[1]), dtypes.U64, TileLayout.NORM)
+        tiles = [
+            None if array is None else array.load(e, 0, col, (1, n), pes, columns)
+            for array in (self.words, self.slopes)
+        ]
+        post = self.post.from_tiles
+        return e.emit(tile.MatmulOp(acc, *operands, (m, n, k), pes, type_, post, scale, *tiles)).result
 
 
 def product_of(module: ModuleOp, store: nd.StoreOp, matmul: nd.MatmulAccOp) -> Product:
@@ -88,6 +100,9 @@ def product_of(module: ModuleOp, store: nd.StoreOp, matmul: nd.MatmulAccOp) -> P
     a, b = array_of(matmul.a), array_of(matmul.b)
     accumulator = accumulator_of(matmul)
     stored = dtype_of(cast(TensorType, matmul.result.type).element_type)
+    result = accumulator if stored.bits == accumulator.bits else stored
+    post = matmul.post_processing
+    words = post.quantization(post.mode(accumulator, result))
     return Product(
         top,
         MatmulShape(m, n, k, a.dtype, b.dtype, accumulator, matmul.acc is not None),
@@ -96,8 +111,10 @@ def product_of(module: ModuleOp, store: nd.StoreOp, matmul: nd.MatmulAccOp) -> P
         _accumulator_array(top, module, matmul, n),
         None if matmul.scale is None else column_of(matmul.scale),
         Array(store.dest, row_stride_bytes(cast(MemRefType, store.dest.type))),
-        accumulator if stored.bits == accumulator.bits else stored,
-        matmul.post_processing,
+        result,
+        post,
+        words_array(top, module, words) if post.parameter == "vector" else None,
+        words_array(top, module, post.slopes()) if post.relu_mode == ReluMode.PRELU else None,
     )
 
 

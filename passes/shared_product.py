@@ -161,7 +161,7 @@ class SharedProduct:
                     acc, queue = e.emit(tile.PopOp(queue)).results
                 row = partial(self._pe_row, e, block, group)
                 d = product.piece(
-                    e, acc, (a, b), size, PE_COUNT, self._type(last=last), row=row, first=first, last=last
+                    e, acc, (a, b), size, PE_COUNT, self._type(last=last), row=row, col=col, first=first, last=last
                 )
                 if last:
                     product.dest.store(e, d, row(), col, (PE_ROWS, self.tiling.cols), PE_COUNT)

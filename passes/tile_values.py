@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import cast
 
@@ -11,7 +12,8 @@ from xdsl.rewriter import InsertPoint, Rewriter
 
 from ptoc.dialects import nd, tile
 from ptoc.dialects.attributes import dtype_of, element_type, row_stride_bytes
-from ptoc.dialects.tile import IotaAttr, SharedType, SplatAttr, TileType
+from ptoc.dialects.tile import Data, SharedType, SplatAttr, TileType, WordsAttr
+from ptoc.isa import dtypes
 from ptoc.isa.dtypes import DType
 from ptoc.passes.rewriting import Emitter, Index
 
@@ -95,7 +97,12 @@ def column_of(value: SSAValue) -> Array:
     return replace(array, stride=array.dtype.nbytes) if one_dimension else array
 
 
-def constant_array(e: Emitter, module: ModuleOp, value: SplatAttr | IotaAttr, dtype: DType, stride: int) -> Array:
+def words_array(e: Emitter, module: ModuleOp, words: Sequence[int]) -> Array:
+    """64-bit words as an array of one row."""
+    return replace(constant_array(e, module, WordsAttr.get(words), dtypes.U64, 0), constant=False)
+
+
+def constant_array(e: Emitter, module: ModuleOp, value: Data, dtype: DType, stride: int) -> Array:
     """Constant data as an array; equal data is shared."""
     globals_ = [op for op in module.body.block.ops if isinstance(op, tile.GlobalOp)]
     name = next((op.sym_name.data for op in globals_ if op.value == value), None)

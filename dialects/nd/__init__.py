@@ -7,6 +7,7 @@ removed on this level.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from enum import StrEnum
 from typing import ClassVar, cast
 
@@ -38,13 +39,14 @@ from ptoc.dialects.attributes import (
     BitsAttr,
     Predicate,
     PredicateAttr,
+    RowAttr,
     dtype_of,
     verify_array_type,
 )
 from ptoc.dialects.postprocessing import NOTHING, Post, PostAttr, post_attr
 from ptoc.isa import dtypes
 from ptoc.isa.dtypes import DType
-from ptoc.isa.postprocess import Rounding
+from ptoc.isa.postprocess import ReluMode, Rounding
 
 
 class RoundingName(StrEnum):
@@ -134,6 +136,29 @@ class SplatOp(IRDLOperation):
         width = 1 if element == i1 else dtype_of(element).bits
         if self.bits.data >> width:
             raise VerifyException(f"{self.bits.data:#x} does not fit the {width} bits of {element}")
+
+
+@irdl_op_definition
+class ConstantOp(IRDLOperation):
+    """A row of numbers that the kernel brings along, given by their bits."""
+
+    name = "nd.constant"
+    bits = prop_def(RowAttr)
+    result = result_def(AnyTensorTypeConstr)
+    assembly_format = "$bits attr-dict `:` type($result)"
+    traits = traits_def(Pure())
+
+    def __init__(self, bits: Sequence[int], type_: TensorType) -> None:
+        super().__init__(properties={"bits": RowAttr(tuple(bits))}, result_types=[type_])
+
+    def verify_(self) -> None:
+        shape = _shape(self.result)
+        count = len(self.bits.data)
+        if shape not in ((count,), (1, count)):
+            raise VerifyException(f"{count} elements are no row like {self.result.type}")
+        width = dtype_of(_element(self.result)).bits
+        if any(bits >> width for bits in self.bits.data):
+            raise VerifyException(f"an element does not fit the {width} bits of {_element(self.result)}")
 
 
 @irdl_op_definition
@@ -320,7 +345,11 @@ class MatmulAccOp(IRDLOperation):
                 raise VerifyException("a scale divides a floating accumulator")
             if _shape(self.scale) not in ((m,), (m, 1)) or dtype_of(_element(self.scale)) != dtypes.U8:
                 raise VerifyException(f"a scale is one unsigned byte for each of {m} rows, not {self.scale.type}")
-        self.post_processing.mode(accumulator, accumulator if accumulates_into(accumulator, d) else d)
+        post = self.post_processing
+        mode = post.mode(accumulator, accumulator if accumulates_into(accumulator, d) else d)
+        counts = (("vector", mode.parameter, post.quantization(mode)), (ReluMode.PRELU, post.relu_mode, post.slopes()))
+        if any(kind == wanted and len(words) != n for wanted, kind, words in counts):
+            raise VerifyException(f"parameters by column have {n} numbers here")
 
 
 class _BinaryOp(IRDLOperation):
@@ -496,6 +525,7 @@ ND = Dialect(
         LoadOp,
         StoreOp,
         SplatOp,
+        ConstantOp,
         BroadcastOp,
         CompareOp,
         WhereOp,
@@ -514,6 +544,6 @@ ND = Dialect(
         ReluOp,
         CastOp,
     ],
-    [PredicateAttr, BitsAttr, PostAttr, RoundingAttr],
+    [PredicateAttr, BitsAttr, RowAttr, PostAttr, RoundingAttr],
 )
 """The dialect, for an xDSL context."""

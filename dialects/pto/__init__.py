@@ -27,7 +27,8 @@ from xdsl.printer import Printer
 from xdsl.traits import NoTerminator, SymbolOpInterface
 from xdsl.utils.exceptions import VerifyException
 
-from ptoc.dialects.tile import IotaAttr, SplatAttr
+from ptoc.dialects import tile
+from ptoc.dialects.tile import IotaAttr, SplatAttr, WordsAttr
 from ptoc.isa.commands import STARTS, STOPS
 from ptoc.isa.encoding import Instruction
 
@@ -142,11 +143,11 @@ class DataOp(IRDLOperation):
 
     name = "pto.data"
     sym_name = prop_def(SymbolNameConstraint())
-    value = prop_def(base(SplatAttr) | base(IotaAttr))
+    value = prop_def(base(SplatAttr) | base(IotaAttr) | base(WordsAttr))
     assembly_format = "$sym_name $value attr-dict"
     traits = traits_def(SymbolOpInterface())
 
-    def __init__(self, name: str, value: SplatAttr | IotaAttr) -> None:
+    def __init__(self, name: str, value: tile.Data) -> None:
         super().__init__(properties={"sym_name": StringAttr(name), "value": value})
 
 

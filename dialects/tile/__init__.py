@@ -57,7 +57,7 @@ from ptoc.dialects.attributes import Predicate, PredicateAttr, dtype_of, element
 from ptoc.dialects.postprocessing import NOTHING, Post, PostAttr, post_attr
 from ptoc.isa import dtypes, layouts
 from ptoc.isa.dtypes import DType
-from ptoc.isa.postprocess import PreQuantMode
+from ptoc.isa.postprocess import PreQuantMode, ReluMode
 from ptoc.isa.registers import (
     GENERATIONS,
     HANDS,
@@ -367,6 +367,42 @@ class IotaAttr(ParametrizedAttribute):
             )
 
 
+@irdl_attr_definition
+class WordsAttr(ParametrizedAttribute):
+    """Constant data: 64-bit words."""
+
+    name = "tile.words"
+    words: ArrayAttr[IntAttr]
+
+    @classmethod
+    def get(cls, words: Sequence[int]) -> WordsAttr:
+        return cls(ArrayAttr(map(IntAttr, words)))
+
+    @property
+    def width(self) -> IntAttr:
+        return IntAttr(8)
+
+    @property
+    def nbytes(self) -> int:
+        return 8 * len(self.words)
+
+    @property
+    def data(self) -> bytes:
+        return b"".join(word.data.to_bytes(8, "little") for word in self.words)
+
+    @classmethod
+    def parse_parameters(cls, parser: AttrParser) -> Sequence[Attribute]:
+        words = parser.parse_comma_separated_list(parser.Delimiter.ANGLE, parser.parse_integer)
+        return [ArrayAttr(map(IntAttr, words))]
+
+    def print_parameters(self, printer: Printer) -> None:
+        with printer.in_angle_brackets():
+            printer.print_string(", ".join(f"{word.data:#x}" for word in self.words))
+
+
+Data = SplatAttr | IotaAttr | WordsAttr
+
+
 def _parse_integers(parser: AttrParser, names: Sequence[str]) -> list[int]:
     values = []
     with parser.in_angle_brackets():
@@ -599,7 +635,8 @@ class MatmulOp(TileOperation):
 
     With Local operands ``m, n, k`` are the valid sizes on each PE. With Shared ones the product is cooperative: ``m``
     counts the rows of the core, and ``acc`` and the result hold each PE's part of them. ``scale`` is CScale: a
-    column of bytes, by whose powers of two the rows of ``acc`` are divided first.
+    column of bytes, by whose powers of two the rows of ``acc`` are divided first; ``words`` and ``slopes`` hold the
+    parameters that ``post`` leaves to the columns.
     """
 
     name = "tile.matmul"
@@ -607,6 +644,8 @@ class MatmulOp(TileOperation):
     a = operand_def(TileType | SharedType)
     b = operand_def(TileType | SharedType)
     scale = opt_operand_def(TileType)
+    words = opt_operand_def(TileType)
+    slopes = opt_operand_def(TileType)
     m = operand_def(IndexType)
     n = operand_def(IndexType)
     k = operand_def(IndexType)
@@ -615,6 +654,7 @@ class MatmulOp(TileOperation):
     irdl_options = (AttrSizedOperandSegments(as_property=True),)
     assembly_format = (
         "$a `,` $b (`acc` $acc^ `:` type($acc))? (`scale` $scale^ `:` type($scale))? "
+        "(`words` $words^ `:` type($words))? (`slopes` $slopes^ `:` type($slopes))? "
         "`size` $m `,` $n `,` $k (`post` $post^)? `pes` $pes "
         f"{_NAMES} attr-dict `:` type($a) `,` type($b) `->` type($result)"
     )
@@ -630,9 +670,13 @@ class MatmulOp(TileOperation):
         result: TileType,
         post: Post = NOTHING,
         scale: SSAValue | None = None,
+        words: SSAValue | None = None,
+        slopes: SSAValue | None = None,
     ) -> None:
         super().__init__(
-            operands=[acc, a, b, scale, *size], properties={"pes": _pes(pes)} | post_attr(post), result_types=[result]
+            operands=[acc, a, b, scale, words, slopes, *size],
+            properties={"pes": _pes(pes)} | post_attr(post),
+            result_types=[result],
         )
 
     @property
@@ -647,6 +691,10 @@ class MatmulOp(TileOperation):
         if accumulator is None:
             raise VerifyException(f"no matmul takes {a} and {b}")
         return self.post_processing.mode(accumulator, d)
+
+    def parameters(self) -> tuple[SSAValue, ...]:
+        """The tiles that are no operands of the product."""
+        return tuple(each for each in (self.scale, self.words, self.slopes) if each is not None)
 
     @property
     def cooperative(self) -> bool:
@@ -670,6 +718,11 @@ class MatmulOp(TileOperation):
                 raise VerifyException("the result has the layout of A")
         else:
             raise VerifyException("both operands are Local, or both are Shared")
+        post = self.post_processing
+        self._verify_columns(self.words, mode.parameter == "vector")
+        self._verify_columns(self.slopes, post.relu_mode == ReluMode.PRELU)
+        if post != post.from_tiles:
+            raise VerifyException("what differs by column stands in tiles")
         if self.scale is not None:
             self._verify_scale(cast(TileType, self.scale.type))
         if self.acc is None:
@@ -681,6 +734,15 @@ class MatmulOp(TileOperation):
         if mode.code == 0 and c.capacity != d.capacity:
             raise VerifyException("accumulator and result have one capacity")
 
+
+    def _verify_columns(self, words: SSAValue | None, wanted: bool) -> None:
+        if (words is not None) != wanted:
+            raise VerifyException("there is a tile of words where post leaves a parameter to the columns")
+        if words is None:
+            return
+        type_ = cast(TileType, words.type)
+        if (type_.dtype, type_.layout.data, type_.shape[0]) != (dtypes.U64, TileLayout.NORM, 1):
+            raise VerifyException("parameters by column are one row of 64-bit words")
 
     def _verify_scale(self, scale: TileType) -> None:
         if self.acc is None or not cast(TileType, self.acc.type).dtype.is_float:
@@ -774,11 +836,11 @@ class GlobalOp(IRDLOperation):
 
     name = "tile.global"
     sym_name = prop_def(SymbolNameConstraint())
-    value = prop_def(base(SplatAttr) | base(IotaAttr))
+    value = prop_def(base(SplatAttr) | base(IotaAttr) | base(WordsAttr))
     assembly_format = "$sym_name $value attr-dict"
     traits = traits_def(SymbolOpInterface())
 
-    def __init__(self, name: str, value: SplatAttr | IotaAttr) -> None:
+    def __init__(self, name: str, value: Data) -> None:
         super().__init__(properties={"sym_name": StringAttr(name), "value": value})
 
 
@@ -824,6 +886,6 @@ TILE = Dialect(
         GlobalOp,
         GetGlobalOp,
     ],
-    [TileType, PredicateType, SharedType, QueueType, LayoutAttr, HandAttr, SlotAttr, SplatAttr, IotaAttr],
+    [TileType, PredicateType, SharedType, QueueType, LayoutAttr, HandAttr, SlotAttr, SplatAttr, IotaAttr, WordsAttr],
 )
 """The dialect, for an xDSL context."""

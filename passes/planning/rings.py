@@ -22,7 +22,8 @@ from ptoc.isa.registers import GENERATIONS, HANDS, LOCAL_POOL_BYTES, PE_COUNT, m
 class Step:
     """One bundle: the values it reads in source order, and the value it publishes on the PEs of ``mask``.
 
-    ``accumulates`` marks a bundle whose first source is the accumulator C, ``scale`` is the position of CScale.
+    ``accumulates`` marks a bundle whose first source is the accumulator C, ``scale`` is the position of CScale, and
+    ``parameters`` are those of all sources that are no operands of the product.
     """
 
     name: str
@@ -32,6 +33,7 @@ class Step:
     mask: int
     accumulates: bool = False
     scale: int | None = None
+    parameters: tuple[int, ...] = ()
 
     @property
     def distinct(self) -> tuple[int, ...]:
@@ -379,8 +381,8 @@ def replay(program: Program, hands: dict[int, int]) -> Plan:
 
 
 def _roles(program: Program) -> dict[int, str]:
-    """What a value is: "carried" for accumulators and what starts them, "invariant" for CScale, whose name is bound by
-    the same rule as C's, and for what a deeper loop reads, else "stream".
+    """What a value is: "carried" for accumulators and what starts them, else "stream"; "invariant" for what a deeper
+    loop reads, and for parameters, which must not come between the accumulators of a queue.
     """
     roles: dict[int, str] = {}
     depth_of: dict[int, int] = {}
@@ -404,8 +406,8 @@ def _roles(program: Program) -> dict[int, str]:
             for value in item.uses:
                 if depth_of[value] < depth and roles[value] == "stream":
                     roles[value] = "invariant"
-            if item.scale is not None:
-                roles[item.uses[item.scale]] = "invariant"
+            for position in item.parameters:
+                roles[item.uses[position]] = "invariant"
             if item.defines is not None:
                 depth_of[item.defines] = depth
                 roles.setdefault(item.defines, "stream")

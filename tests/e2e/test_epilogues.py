@@ -322,6 +322,130 @@ def test_any_scale_slope_and_offset(
     check(kernel, integers(shape) if integer else floats(shape), wanted)
 
 
+# -- one parameter per column ----------------------------------------------------------------------
+
+
+def row(n: int, seed: int, low: int, high: int) -> Array:
+    """Numbers of FP19 from 2**low to 2**high."""
+    rng = np.random.default_rng([35, seed])
+    return (rng.integers(1024, 2048, n) * 2.0 ** rng.integers(low, high, n) / 1024).astype(F32)
+
+
+SHARED_TOO = [*SHAPES, (128, 128, 64), (512, 512, 300)]
+
+
+@pytest.mark.parametrize("shape", SHARED_TOO, ids=str)
+@pytest.mark.parametrize("dtype", [S8, S16], ids=str)
+def test_scales_and_offsets_by_column(shape: tuple[int, int, int], dtype: np.dtype[Any]) -> None:
+    scales, limits = row(shape[1], 1, -9, -4), np.iinfo(dtype)
+    zeros = np.random.default_rng(36).integers(-128, 128, shape[1])
+
+    def kernel(a: Any, b: Any, c: Any) -> Any:
+        return np.clip(np.floor(product(a, b, c) * scales) + zeros, limits.min, limits.max).astype(dtype)
+
+    def wanted(x: Array) -> Array:
+        return np.clip(np.floor(x * scales) + zeros, limits.min, limits.max).astype(dtype)
+
+    check(kernel, integers(shape), wanted)
+
+
+@pytest.mark.parametrize("shape", SHARED_TOO, ids=str)
+@pytest.mark.parametrize("flavour", [0, 1])
+def test_slopes_by_column(shape: tuple[int, int, int], flavour: int) -> None:
+    slopes = row(shape[1], 2, -4, 0)
+
+    def selected(a: Any, b: Any, c: Any) -> Any:
+        y = product(a, b, c)
+        return np.where(y > 0, y, slopes * y)
+
+    def largest(a: Any, b: Any, c: Any) -> Any:
+        y = product(a, b, c)
+        return np.maximum(y, slopes[None, :] * y).astype(np.float16)
+
+    arrays = floats(shape, flavour)
+    check(selected, arrays, lambda x: np.where(x > 0, x, slopes * x).astype(F32))
+    check(largest, arrays, lambda x: np.where(x > 0, x, slopes.astype(np.float64) * x).astype(F16))
+
+
+BY_COLUMN: dict[str, tuple[Kernel, Callable[[Array, Array, Array], Array]]] = {
+    "an offset alone": (
+        lambda y, s, z: np.clip(np.rint(y * 0.0625) + z, -128, 127).astype(np.int8),
+        lambda x, s, z: np.clip(np.rint(x * 0.0625) + z, -128, 127).astype(S8),
+    ),
+    "minus an offset": (
+        lambda y, s, z: np.clip(np.rint(y * s) - z, -128, 127).astype(np.int8),
+        lambda x, s, z: np.clip(np.rint(x * s) - z, -128, 127).astype(S8),
+    ),
+    "a shift": (
+        lambda y, s, z: np.clip(y >> (z % 16 + 1), -32768, 32767).astype(np.int16),
+        lambda x, s, z: np.clip(np.floor(x / 2.0 ** (z % 16 + 1)), -32768, 32767).astype(S16),
+    ),
+    "scales and slopes": (
+        lambda y, s, z: np.where(y > 0, y * s, 2 * s * y).astype(np.float16),
+        lambda x, s, z: np.where(x > 0, x * s, 2 * s * x).astype(F16),
+    ),
+    "scales and a slope": (
+        lambda y, s, z: np.where(y > 0, y * s, 0.25 * y).astype(BF16),
+        lambda x, s, z: to_bfloat16(np.where(x > 0, x * s, 0.25 * x)),
+    ),
+    "ReLU and scales": (
+        lambda y, s, z: (np.maximum(y, 0) * s).astype(np.float16),
+        lambda x, s, z: (np.maximum(x, 0) * s).astype(F16),
+    ),
+}
+
+
+@pytest.mark.parametrize("name", BY_COLUMN)
+def test_what_may_differ_by_column(name: str) -> None:
+    epilogue, exact = BY_COLUMN[name]
+    scales = row(65, 3, -9, -4)
+    zeros = np.random.default_rng(37).integers(-128, 128, 65).astype(S32)
+    check(
+        with_sums(lambda y: epilogue(y, scales, zeros)),
+        integers((129, 65, 300)),
+        lambda x: exact(x, scales.astype(np.float64), zeros),
+    )
+
+
+@pytest.mark.parametrize("dtype", [F32, F16, BF16, E4M3], ids=str)
+def test_float_sums_scaled_by_column(dtype: np.dtype[Any]) -> None:
+    scales = row(65, 4, -3, 3)
+    once = {BF16: to_bfloat16, E4M3: lambda x: positive_zeros(np.clip(x, -448, 448).astype(F32).astype(E4M3))}
+    largest = {E4M3: 448.0}.get(dtype)
+    check(
+        with_sums(lambda y: (y * scales if largest is None else np.clip(y * scales, -largest, largest)).astype(dtype)),
+        floats((129, 65, 300)),
+        lambda x: once.get(dtype, lambda v: v.astype(dtype))(x * scales),
+    )
+
+
+REFUSED_ROWS: dict[str, Callable[[Any, Any], Any]] = {
+    "an argument": lambda y, c: y * c,
+    "a column": lambda y, c: y * np.ones((5, 1), np.float32),
+    "a matrix": lambda y, c: y * np.ones((5, 3), np.float32),
+    "too short": lambda y, c: y * np.ones(2, np.float32),
+    "one number": lambda y, c: y * np.array([0.5, 0.3, 0.25], np.float32),
+    "clip": lambda y, c: np.clip(y, -np.ones(3, np.float32), 1),
+}
+
+
+@pytest.mark.parametrize("name", REFUSED_ROWS)
+def test_other_rows_are_refused(name: str, golden: Callable[..., None]) -> None:
+    def kernel(a: Any, b: Any, c: Any) -> Any:
+        return REFUSED_ROWS[name](product(a, b, c), c)
+
+    with pytest.raises((ptoc.UnsupportedError, ptoc.ShapeError)) as caught:
+        ptoc.jit(kernel)(*floats((5, 3, 2)))
+    assert caught.value.where is not None and caught.value.where.file == __file__
+    golden(f"{caught.value.message}\nrule: {caught.value.rule}\nhelp: {caught.value.hint}\n")
+
+
+def test_a_sum_does_not_start_from_a_constant_row() -> None:
+    a, b, _ = floats((5, 3, 2))
+    with pytest.raises(ptoc.UnsupportedError, match="an array that is not an argument"):
+        ptoc.jit(lambda a, b: np.matmul(a, b, dtype=np.float32) + np.ones(3, np.float32))(a, b)
+
+
 # -- the start of the sums -------------------------------------------------------------------------
 
 

@@ -87,7 +87,7 @@ def test_selector_of_an_accumulator(c_hand: int, distance: int, d_hand: int) -> 
 
 def test_selector_of_the_scale() -> None:
     """CScale, the last source here, may not be T#1 for a result in T; everything else is free."""
-    step = replace(define(3, 0, 1, 2, accumulates=True), scale=2)
+    step = replace(define(3, 0, 1, 2, accumulates=True), scale=2, parameters=(2,))
     program = [define(0), define(1), define(2), step, use(3)]
     with pytest.raises(DoesNotFit, match="T#1 may not feed a result in hand T"):
         replay(program, dict.fromkeys(range(4), T))

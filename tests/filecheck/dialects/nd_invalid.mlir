@@ -161,3 +161,19 @@ func.func @displacements(%out: memref<4x4xf16>) {
 %1 = nd.splat <0x0> : tensor<4x2xsi32>
 %2 = nd.ldexp %0, %1 : tensor<4x4xf32>, tensor<4x2xsi32>
 // CHECK: there is one exponent per row
+
+// -----
+
+%0 = nd.splat <0x0> : tensor<4x4xf16>
+%1 = nd.matmul_acc %0, %0 post <scale [1.0, 2.0]> : tensor<4x4xf16>, tensor<4x4xf16> -> tensor<4x4xf32>
+// CHECK: parameters by column have 4 numbers here
+
+// -----
+
+%0 = nd.constant <0x1, 0x2, 0x3> : tensor<2xui8>
+// CHECK: 3 elements are no row like tensor<2xui8>
+
+// -----
+
+%0 = nd.constant <0x1, 0x100> : tensor<2xui8>
+// CHECK: an element does not fit the 8 bits of ui8

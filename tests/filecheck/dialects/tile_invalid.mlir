@@ -128,3 +128,27 @@ func.func @scale_of_nothing(%a: !tile.tile<16x32xf16, cube_m16>, %b: !tile.tile<
   func.return
 }
 // CHECK: CScale needs a floating accumulator
+
+// -----
+
+func.func @words(%a: !tile.tile<16x32xf16, cube_m16>, %b: !tile.tile<32x8xf16, cube_n8>, %n: index) {
+  %0 = tile.matmul %a, %b size %n, %n, %n post <scale columns> pes 1 : !tile.tile<16x32xf16, cube_m16>, !tile.tile<32x8xf16, cube_n8> -> !tile.tile<16x8xf32, cube_m16>
+  func.return
+}
+// CHECK: there is a tile of words where post leaves a parameter to the columns
+
+// -----
+
+func.func @slopes(%a: !tile.tile<16x32xf16, cube_m16>, %b: !tile.tile<32x8xf16, cube_n8>, %s: !tile.tile<1x8xui32, norm>, %n: index) {
+  %0 = tile.matmul %a, %b slopes %s : !tile.tile<1x8xui32, norm> size %n, %n, %n post <leaky columns> pes 1 : !tile.tile<16x32xf16, cube_m16>, !tile.tile<32x8xf16, cube_n8> -> !tile.tile<16x8xf32, cube_m16>
+  func.return
+}
+// CHECK: parameters by column are one row of 64-bit words
+
+// -----
+
+func.func @numbers(%a: !tile.tile<16x32xf16, cube_m16>, %b: !tile.tile<32x8xf16, cube_n8>, %s: !tile.tile<1x8xui64, norm>, %n: index) {
+  %0 = tile.matmul %a, %b slopes %s : !tile.tile<1x8xui64, norm> size %n, %n, %n post <leaky [1.0, 0.5]> pes 1 : !tile.tile<16x32xf16, cube_m16>, !tile.tile<32x8xf16, cube_n8> -> !tile.tile<16x8xf32, cube_m16>
+  func.return
+}
+// CHECK: what differs by column stands in tiles

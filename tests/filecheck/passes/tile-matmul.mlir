@@ -98,3 +98,19 @@ func.func @divided(%a: memref<16x600xf16>, %b: memref<600x8xf16>, %c: memref<16x
 // CHECK:       scf.for {{.*}} iter_args([[CARRIED:%[a-z0-9_]+]] = [[FIRST]])
 // CHECK-NOT:   scale
 // CHECK:       func.return
+
+// -----
+
+// Parameters by column are words in memory, of which the last piece of a sum loads those of its columns.
+func.func @columns(%a: memref<16x32xf16>, %b: memref<32x4xf16>, %out: memref<16x4xf16>) {
+  %0 = nd.load %a : memref<16x32xf16> -> tensor<16x32xf16>
+  %1 = nd.load %b : memref<32x4xf16> -> tensor<32x4xf16>
+  %2 = nd.matmul_acc %0, %1 post <leaky [0.5, 0.25, 0.5, 1.0], scale 2.0> : tensor<16x32xf16>, tensor<32x4xf16> -> tensor<16x4xf16>
+  nd.store %2, %out : tensor<16x4xf16> -> memref<16x4xf16>
+  func.return
+}
+// CHECK:       tile.global @const0 #tile.words<0x1f800, 0x1f400, 0x1f800, 0x1fc00>
+// CHECK-LABEL: @columns
+// CHECK:       [[ROW:%[a-z0-9_]+]] = tile.get_global @const0 : memref<4xui64>
+// CHECK:       [[SLOPES:%[a-z0-9_]+]] = tile.load [[ROW]]{{.*}} -> !tile.tile<1x{{[0-9]+}}xui64, norm>
+// CHECK:       tile.matmul {{.*}} slopes [[SLOPES]] {{.*}} post <leaky columns, scale 2.0>
