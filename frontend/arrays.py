@@ -151,6 +151,12 @@ def copy_with_strides(array: npt.NDArray[Any]) -> npt.NDArray[Any]:
     return view
 
 
+def check_cores(cores: object) -> None:
+    """``ArgumentError`` unless ``cores`` is a number of cores that a machine can have."""
+    if not isinstance(cores, int) or isinstance(cores, bool) or cores < 1:
+        raise ArgumentError(f"a machine has one core or more, not {cores!r}")
+
+
 _SUPPORTED = [
     "bool",
     "float16",

@@ -9,7 +9,7 @@ from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, overload
 
-from ptoc.arrays import ArraySpec, spec_of
+from ptoc.arrays import ArraySpec, check_cores, spec_of
 from ptoc.errors import ArgumentError, PtocError, SourceLocation
 
 if TYPE_CHECKING:
@@ -18,11 +18,16 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Target:
-    """The machine to compile for: a revision of the ISA (``None``: the newest that ptoc knows)."""
+    """The machine: a revision of the ISA (``None``: the newest that ptoc knows), and the number of its cores.
+
+    A program is the same for any number of cores, and so are its results.
+    """
 
     isa: str | None = None
+    cores: int = 1
 
     def __post_init__(self) -> None:
+        check_cores(self.cores)
         from ptoc.isa.revisions import RevisionError, instruction_set
 
         try:
@@ -140,7 +145,7 @@ class Kernel:
         specs = call.specs()
         if any(s.size == 0 for s in specs):
             return self._without_machine(call, specs)
-        return self._program(call, specs).run(*call.arrays)
+        return self._program(call, specs).run(*call.arrays, cores=self.target.cores)
 
     def _without_machine(self, call: Call, specs: tuple[ArraySpec, ...]) -> Any:
         """numpy's answer where some array has no element; what a program would refuse is refused all the same."""

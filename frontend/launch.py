@@ -14,7 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ptoc.arrays import ArraySpec
-from ptoc.errors import ArgumentError, ProgramFault, SourceLocation
+from ptoc.errors import ArgumentError, ProgramFault, SourceLocation, UnsupportedError
 from ptoc.isa.registers import PE_COUNT
 from ptoc.passes import abi
 from ptoc.passes.arguments import INOUT, INPUT, OUTPUT
@@ -28,22 +28,26 @@ Array = npt.NDArray[Any]
 BASE_ADDRESS = 1 << 20
 
 
-def launch(program: Program, arrays: Sequence[Array]) -> Any:
+def launch(program: Program, arrays: Sequence[Array], cores: int = 1) -> Any:
     """Run a program on checked arrays; the kernel's return value."""
-    machine, results = run(program, arrays)
+    machine, results = run(program, arrays, cores)
     del machine
     return program.results.build(results)
 
 
-def run(program: Program, arrays: Sequence[Array], *, watch: bool = False) -> tuple[Machine, list[Array]]:
-    """Run a program; the machine as it halted, and all launch arrays (the caller's own ones first).
+def run(
+    program: Program, arrays: Sequence[Array], cores: int = 1, *, watch: bool = False
+) -> tuple[Machine, list[Array]]:
+    """Run a program on ``cores``; the machine as it halted, and all launch arrays (the caller's own ones first).
 
     With ``watch`` the machine's findings tell of mistakes, and of results that depend on what the architecture
     leaves open.
     """
     check_arguments(program.specs, program.kinds, program.names, arrays)
+    if cores > 1:
+        _check_divisible(program)
     buffers = [_buffer(spec, kind, array) for spec, kind, array in _launch_arrays(program, arrays)]
-    machine = _machine(program, buffers)
+    machine = _machine(program, buffers, cores)
     if watch:
         from ptoc.runtime import Watch
 
@@ -89,6 +93,16 @@ def check_arguments(
                 )
 
 
+def _check_divisible(program: Program) -> None:
+    """``UnsupportedError`` where cores would do work twice instead of sharing it."""
+    from ptoc.dialects.nd import MatmulAccOp
+
+    if any(isinstance(op, MatmulAccOp) for op in program.modules["nd"].walk()):
+        raise UnsupportedError(
+            f"{program.name} has a matmul, and several cores cannot share one yet", hint="run it on one core"
+        )
+
+
 def _overlap(x: Array, y: Array) -> bool:
     try:
         return np.shares_memory(x, y, max_work=1 << 16)
@@ -113,12 +127,12 @@ def _view(buffer: npt.NDArray[np.uint8], spec: ArraySpec) -> Array:
     return np.lib.stride_tricks.as_strided(buffer.view(spec.dtype), spec.shape, strides)
 
 
-def _machine(program: Program, buffers: Sequence[npt.NDArray[np.uint8]]) -> Machine:
+def _machine(program: Program, buffers: Sequence[npt.NDArray[np.uint8]], cores: int) -> Machine:
     """A machine with the program loaded, the arrays mapped and the registers set."""
     from ptoc.runtime.machine import Machine
     from ptoc.runtime.memory import Window
 
-    machine = Machine()
+    machine = Machine(cores=cores)
     addresses = _addresses(program)
     windows = []
     for address, buffer, spec, kind, n in zip(
@@ -145,8 +159,9 @@ def _machine(program: Program, buffers: Sequence[npt.NDArray[np.uint8]]) -> Mach
             machine.set_gpr(register, address)
     for pe in range(PE_COUNT):
         machine.set_gpr(abi.PE_REGISTER, pe, pe)
-    machine.set_gpr(abi.CORE_REGISTER, 0)
-    machine.set_gpr(abi.CORES_REGISTER, 1)
+    for core in range(cores):
+        machine.set_gpr(abi.CORE_REGISTER, core, core=core)
+    machine.set_gpr(abi.CORES_REGISTER, cores)
     machine.set_gpr(abi.DATA_REGISTER, addresses[-1])
     return machine
 
@@ -184,8 +199,9 @@ def _execute(program: Program, machine: Machine, adversarial: int) -> None:
     text = list(fault.text)
     if text and text[0].startswith("BSTART.MSCATTER"):
         hint = "an enabled displacement points outside the destination, or between its elements"
+    core = f" on core {outcome.core}" if len(machine.processors) > 1 else ""
     raise ProgramFault(
-        f"{program.name} faulted: {fault.rule}; no array was changed",
+        f"{program.name} faulted{core}: {fault.rule}; no array was changed",
         kind=f"{fault.kind} at {fault.address:#x}",
         bundle="\n".join(text),
         where=_source(program, fault.pc - machine.load_address),

@@ -12,7 +12,7 @@ from xdsl.dialects.builtin import MemRefType, ModuleOp
 from xdsl.ir import Attribute
 from xdsl.printer import Printer
 
-from ptoc.arrays import ArraySpec, dense_strides, spec_of
+from ptoc.arrays import ArraySpec, check_cores, dense_strides, spec_of
 from ptoc.backend.statements import Statement
 from ptoc.dialects.attributes import dtype_of
 from ptoc.errors import ArgumentError
@@ -99,24 +99,28 @@ class Program:
 
     @functools.cached_property
     def stats(self) -> Mapping[str, int]:
-        """What one run costs, known without running it.
+        """What one run on one core costs, known without running it.
 
         ``gm_bytes_read`` and ``gm_bytes_written`` count element accesses (masked stores as if every element were
         enabled), ``gm_lower_bound_bytes`` what any program must move, ``macs_useful`` and ``macs_issued``
         multiply-adds of the kernel and of whole CUBE cells, ``bundles`` executed tile bundles, ``code_bytes`` the
-        size of the code, ``peak_local_bytes`` Local tile bytes per PE, ``peak_shared_bytes`` those of the core.
+        size of the code, ``peak_local_bytes`` the most Local tile bytes on a PE, with any number of cores, and
+        ``peak_shared_bytes`` those of the core.
         """
         from ptoc.statistics import statistics_of
 
         return statistics_of(self)
 
-    def run(self, *arrays: Any) -> Any:
-        """Run on arrays of the program's specifications; returns what the kernel returns.
+    def run(self, *arrays: Any, cores: int = 1) -> Any:
+        """Run on arrays of the program's specifications and a machine of ``cores``; returns what the kernel returns.
 
+        The cores share the work, as far as it can be divided; the results do not depend on their number.
+        ``UnsupportedError`` for several cores and a matmul, which is not divided yet.
         Arguments that the kernel assigns into are updated when the program has halted without a fault.
         ``ArgumentError`` for arrays the program was not compiled for, ``ProgramFault`` for a fault; both leave the
         arrays as they were.
         """
+        check_cores(cores)
         if len(arrays) != len(self.specs):
             raise ArgumentError(f"{self.name} takes {len(self.specs)} arrays, not {len(arrays)}")
         for array, wanted, name in zip(arrays, self.specs, self.names):
@@ -128,4 +132,4 @@ class Program:
                 )
         from ptoc.launch import launch
 
-        return launch(self, arrays)
+        return launch(self, arrays, cores)

@@ -138,7 +138,7 @@ def validate(kernel: Any, *args: Any, **kwargs: Any) -> Report:
     from ptoc.passes.arguments import INOUT
 
     simulated_arrays = [copy_with_strides(a) for a in arrays]
-    machine, simulated = run(program, simulated_arrays, watch=True)
+    machine, simulated = run(program, simulated_arrays, kernel.target.cores, watch=True)
     expected = interpret(program, arrays)
     results = list(plain) if isinstance(plain, tuple | list) else [] if plain is None else [plain]
     comparisons = []

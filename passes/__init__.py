@@ -15,6 +15,7 @@ if TYPE_CHECKING:
 _OURS = {
     "fuse-epilogue": "FuseEpilogue",
     "materialize-operands": "MaterializeOperands",
+    "divide-among-cores": "DivideAmongCores",
     "tile-matmul": "TileMatmul",
     "tile-elementwise": "TileElementwise",
     "simplify-loops": "SimplifyLoops",

@@ -18,13 +18,14 @@ from xdsl.ir import Block, Operation, SSAValue
 from xdsl.passes import ModulePass
 
 from ptoc.dialects import tile
-from ptoc.dialects.attributes import dtype_of
-from ptoc.dialects.tile import Hand, HandAttr, SlotAttr, TileLayout, TileOperation, TileType
+from ptoc.dialects.tile import Hand, HandAttr, SlotAttr, SplatAttr, TileLayout, TileOperation, TileType
+from ptoc.isa import dtypes
 from ptoc.isa.registers import GENERATIONS, HANDS, PE_COUNT
 from ptoc.passes.diagnostics import reject
 from ptoc.passes.planning import rings
 from ptoc.passes.planning.rings import Carried, DoesNotFit, Item, Loop, NewQueue, Plan, PoolFull, Pop, Push, Step
 from ptoc.passes.rewriting import Emitter, Index, the_function
+from ptoc.passes.tile_values import constant_array
 
 MAX_FLUSHES = 64
 
@@ -133,7 +134,7 @@ class _Translation:
             for group in zip(op.iter_args, block.args[1:], terminator.operands, op.results)
             if tile.is_tile(group[0]) or isinstance(group[0].type, tile.QueueType)
         )
-        return Loop(body, trip_count(op), carried)
+        return Loop(body, trip_count(op), carried, most_trips(op))
 
     def hands(self) -> dict[int, int]:
         """The hand of every value of an allocated function, as its operations name them."""
@@ -160,12 +161,20 @@ class _Translation:
 
 def trip_count(op: scf.ForOp) -> int | None:
     """Iterations of a loop with constant bounds; of others the program decides on the number."""
-    bounds = []
-    for value in (op.lb, op.ub, op.step):
-        if not isinstance(value.owner, arith.ConstantOp):
-            return None
-        bounds.append(cast(IntegerAttr, value.owner.value).value.data)
-    return len(range(*bounds))
+    start, stop, step = map(_known, (op.lb, op.ub, op.step))
+    return None if start is None or stop is None or step is None else len(range(start, stop, step))
+
+
+def most_trips(op: scf.ForOp) -> int | None:
+    """The most iterations of a loop, wherever it starts, if its end and step are constants."""
+    stop, step = _known(op.ub), _known(op.step)
+    return None if stop is None or step is None else len(range(0, stop, step))
+
+
+def _known(value: SSAValue) -> int | None:
+    if not isinstance(value.owner, arith.ConstantOp):
+        return None
+    return cast(IntegerAttr, value.owner.value).value.data
 
 
 def _flush(function: func.FuncOp, translation: _Translation, full: PoolFull) -> bool:
@@ -178,12 +187,14 @@ def _flush(function: func.FuncOp, translation: _Translation, full: PoolFull) -> 
     before = translation.tops[quiet - 1] if quiet else None
     if any(_ages_out(op) for op in (point, before)):
         return False
-    source = function.body.block.args[0]
-    dtype = dtype_of(source.type.element_type)  # pyright: ignore
+    module = function.parent_op()
+    assert isinstance(module, ModuleOp)
     emitter = Emitter.before(point)
     emitter.constants.update(_constants(function))
     zero, one = emitter.index(0), emitter.index(1)
-    cell = TileType.get(1, 1, dtype, TileLayout.NORM)
+    # A constant, for no core may read an element that another one writes.
+    source = constant_array(emitter, module, SplatAttr.get(1, 0, 1), dtypes.U8, 0).memref
+    cell = TileType.get(1, 1, dtypes.U8, TileLayout.NORM)
 
     def body(inner: Emitter, generation: Index, carried: Sequence[SSAValue]) -> Sequence[SSAValue]:
         for hand in full.hands:

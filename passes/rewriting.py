@@ -95,6 +95,13 @@ class Emitter:
             return y
         return self.emit(arith.AddiOp(self.index(x), self.index(y))).result
 
+    def sub(self, x: Index, y: Index) -> Index:
+        if isinstance(x, int) and isinstance(y, int):
+            return x - y
+        if y == 0:
+            return x
+        return self.emit(arith.SubiOp(self.index(x), self.index(y))).result
+
     def mul(self, x: Index, y: Index) -> Index:
         if isinstance(x, int) and isinstance(y, int):
             return x * y
@@ -112,8 +119,7 @@ class Emitter:
             return min(step, size - start)
         if size % step == 0:
             return step
-        rest = self.emit(arith.SubiOp(self.index(size), start)).result
-        return self.emit(arith.MinUIOp(self.index(step), rest)).result
+        return self.emit(arith.MinUIOp(self.index(step), self.index(self.sub(size, start)))).result
 
     def loop(
         self,

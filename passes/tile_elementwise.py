@@ -5,6 +5,9 @@ bytes (``nd.store`` of a comparison), a masked store, or a scatter. Comparisons 
 becomes MSCATTER_MASK with a constant pattern of byte displacements, so the mask never goes through memory. ``where``
 stores the second branch whole and then the first one under the mask; a mask as bytes is zeros, then ones under it.
 
+The cores of the machine take the rounds of rows in turn, unless a write is to be done by one of them alone; which ones
+meet in an array and are therefore cut alike says ``divide-among-cores``.
+
 Work on arrays that are all dense and of one shape is folded: the elements form one line, cut into rows that fill the
 tiles of all PEs, whatever the shape was.
 """
@@ -30,7 +33,7 @@ from ptoc.isa.dtypes import DType
 from ptoc.passes.materialize_operands import WRITES, Write
 from ptoc.passes.planning.tiling import RowBlock, line_width, plain_tiling, row_major_bytes, split_rows
 from ptoc.passes.rewriting import Emitter, Index, the_function
-from ptoc.passes.tile_values import Array, constant_array, pe_id
+from ptoc.passes.tile_values import Array, constant_array, core_count, core_id, pe_id
 
 
 @dataclass(frozen=True)
@@ -39,13 +42,31 @@ class TileElementwise(ModulePass):
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         block = the_function(op).body.block
-        for each in list(block.ops):
-            if isinstance(each, WRITES):
-                _Nest(op, each).emit()
-                Rewriter.erase_op(each)
+        nests = [_Nest(op, each) for each in block.ops if isinstance(each, WRITES)]
+        together: dict[Attribute, _Cut] = {}
+        for nest in nests:
+            number = nest.write.together
+            if number is not None:
+                together[number] = together.get(number, nest.cut).joined(nest.cut)
+        for nest in nests:
+            nest.emit(nest.cut if nest.write.together is None else together[nest.write.together])
+            Rewriter.erase_op(nest.write)
         for each in reversed(list(block.ops)):
             if each.name.startswith("nd.") and not any(r.uses for r in each.results):
                 Rewriter.erase_op(each)
+
+
+@dataclass(frozen=True)
+class _Cut:
+    """What decides where a nest cuts its arrays: bytes of the widest element and of its tile, and whether it folds."""
+
+    widest: int
+    tile_bytes: int
+    folds: bool
+
+    def joined(self, other: _Cut) -> _Cut:
+        """A cut that suits both."""
+        return _Cut(max(self.widest, other.widest), min(self.tile_bytes, other.tile_bytes), self.folds and other.folds)
 
 
 @dataclass(frozen=True)
@@ -83,11 +104,12 @@ class _Nest:
         domain = write.value if isinstance(write, nd.ScatterOp) else write.dest
         self.rows, self.cols = shape_2d(domain.type)
         self.memrefs = set(_memrefs(write))
-        self.widest = max(
+        widest = max(
             4 if self._needs_pattern else 1,
             *(dtype_of(cast(MemRefType, m.type).element_type).nbytes for m in self.memrefs),
             *(dtype_of(_element(v)).nbytes for v in write.operands),
         )
+        self.cut = _Cut(widest, self._tile_bytes(widest), self._foldable())
 
     @property
     def _needs_pattern(self) -> bool:
@@ -95,10 +117,10 @@ class _Nest:
             return isinstance(self.write.value.owner, nd.WhereOp | nd.CompareOp)
         return True
 
-    def emit(self) -> None:
-        tile_bytes = self._tile_bytes()
-        for region in self._regions():
-            tiling = plain_tiling(region.rows, region.cols, self.widest, tile_bytes)
+    def emit(self, cut: _Cut) -> None:
+        """Emit the loops, with tiles as ``cut`` says."""
+        for region in self._regions(cut):
+            tiling = plain_tiling(region.rows, region.cols, cut.widest, cut.tile_bytes)
             whole, rest = divmod(region.cols, tiling.cols)
             columns = [(0, whole * tiling.cols, tiling.cols)] if whole else []
             if rest:
@@ -111,7 +133,7 @@ class _Nest:
                 for each in columns:
                     self._loops(region, block, [each], tiling.cols)
 
-    def _tile_bytes(self) -> int:
+    def _tile_bytes(self, widest: int) -> int:
         """How large the widest tile may be, by what the nest loads, compares and holds."""
         ops = set(_operations(self.write))
         loads = sum(isinstance(op, nd.LoadOp) for op in ops)
@@ -122,14 +144,14 @@ class _Nest:
         constants += self._needs_pattern and not isinstance(self.write, nd.ScatterOp)
         constants += any(not isinstance(v.owner, nd.CompareOp) for v in masks)
         constants += 2 * (_element(self.write.dest) == i1)
-        return row_major_bytes(loads, int(bool(masks)), constants, self.widest)
+        return row_major_bytes(loads, int(bool(masks)), constants, widest)
 
-    def _regions(self) -> Iterator[_Region]:
+    def _regions(self, cut: _Cut) -> Iterator[_Region]:
         total = self.rows * self.cols
-        if not self._foldable():
+        if not cut.folds:
             yield _Region(self.rows, self.cols)
             return
-        width = line_width(total, self.widest)
+        width = line_width(total, cut.widest)
         lines, rest = divmod(total, width)
         yield _Region(lines, width, 0, width)
         if rest:
@@ -159,7 +181,19 @@ class _Nest:
                 e.loop(start, stop, width, partial(_column, body, row), name="col")
             return ()
 
-        self.top.loop(rows.first, rows.first + rows.rounds * per_round, per_round, round_, name="row")
+        first, stop = rows.first, rows.first + rows.rounds * per_round
+        e = self.top
+        if self.write.alone is None and rows.rounds > 1:
+            start = e.add(first, e.mul(core_id(e), per_round))
+            e.loop(start, stop, e.mul(core_count(e), per_round), round_, name="row")
+            return
+
+        def all_rounds(e: Emitter, _: Index, carried: Sequence[SSAValue]) -> Sequence[SSAValue]:
+            return e.loop(first, stop, per_round, round_, carried, name="row")
+
+        # The last core has the fewest of the rounds that are taken in turn, so it has a single one.
+        turn = core_id(e) if self.write.alone is not None else e.sub(e.sub(core_count(e), 1), core_id(e))
+        e.loop(turn, 1, 1, all_rounds, name="turn")
 
     def _body(self, block: _Block) -> Callable[[Emitter, Index, Index], None]:
         """The code of one tile; what does not change from tile to tile is emitted here, before the loops."""

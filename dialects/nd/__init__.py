@@ -13,9 +13,12 @@ from typing import ClassVar, cast
 
 from xdsl.dialects.builtin import (
     AnyTensorTypeConstr,
+    IntegerAttr,
     MemRefType,
     TensorType,
+    UnitAttr,
     i1,
+    i64,
 )
 from xdsl.dialects.utils import EnumAttribute
 from xdsl.ir import Attribute, Dialect, SpacedOpaqueSyntaxAttribute, SSAValue
@@ -99,14 +102,28 @@ class LoadOp(IRDLOperation):
             raise VerifyException("the loaded tensor has the shape and element type of the array")
 
 
+class WriteOperation(IRDLOperation):
+    """What every write says about cores; one that says nothing may be divided among them freely.
+
+    ``alone``: the first core does all of it. ``together``: it is divided like all writes of that number, so that an
+    element is one core's in each of them.
+    """
+
+    alone = opt_prop_def(UnitAttr)
+    together = opt_prop_def(IntegerAttr.constr(i64))
+
+
+_CORES = "(`alone` $alone^)? (`together` $together^)?"
+
+
 @irdl_op_definition
-class StoreOp(IRDLOperation):
+class StoreOp(WriteOperation):
     """Write a whole tensor to an array; a mask becomes bytes 0 and 1."""
 
     name = "nd.store"
     value = operand_def(AnyTensorTypeConstr)
     dest = operand_def(MemRefType)
-    assembly_format = "$value `,` $dest attr-dict `:` type($value) `->` type($dest)"
+    assembly_format = f"$value `,` $dest {_CORES} attr-dict `:` type($value) `->` type($dest)"
     traits = traits_def(MemoryWriteEffect())
 
     def __init__(self, value: SSAValue, dest: SSAValue) -> None:
@@ -233,14 +250,14 @@ class WhereOp(IRDLOperation):
 
 
 @irdl_op_definition
-class MaskedStoreOp(IRDLOperation):
+class MaskedStoreOp(WriteOperation):
     """``dest[mask] = value[mask]``: write the elements under the mask, leave the others."""
 
     name = "nd.masked_store"
     mask = operand_def(AnyTensorTypeConstr)
     value = operand_def(AnyTensorTypeConstr)
     dest = operand_def(MemRefType)
-    assembly_format = "$mask `,` $value `,` $dest attr-dict `:` type($mask) `,` type($value) `->` type($dest)"
+    assembly_format = f"$mask `,` $value `,` $dest {_CORES} attr-dict `:` type($mask) `,` type($value) `->` type($dest)"
     traits = traits_def(MemoryWriteEffect())
 
     def __init__(self, mask: SSAValue, value: SSAValue, dest: SSAValue) -> None:
@@ -256,7 +273,7 @@ class MaskedStoreOp(IRDLOperation):
 
 
 @irdl_op_definition
-class ScatterOp(IRDLOperation):
+class ScatterOp(WriteOperation):
     """Store ``value`` under ``mask`` at byte displacements from the first element of ``dest``."""
 
     name = "nd.scatter"
@@ -265,7 +282,7 @@ class ScatterOp(IRDLOperation):
     value = operand_def(AnyTensorTypeConstr)
     dest = operand_def(MemRefType)
     assembly_format = (
-        "$value `,` $dest `at` $displacements `where` $mask attr-dict "
+        f"$value `,` $dest `at` $displacements `where` $mask {_CORES} attr-dict "
         "`:` type($value) `->` type($dest) `,` type($displacements) `,` type($mask)"
     )
     traits = traits_def(MemoryWriteEffect())

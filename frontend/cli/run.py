@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from ptoc.cli import FINDING, GOOD
+from ptoc.cli.numbers import count
 
 if TYPE_CHECKING:
     from ptoc.kernel import Kernel
@@ -20,6 +21,7 @@ def main(arguments: Sequence[str]) -> int:
     parser.add_argument("-v", "--verbose", action="store_true", help="the whole report, not only the verdict")
     parser.add_argument("--stats", action="store_true", help="what the program moves, computes and occupies")
     parser.add_argument("--profile", action="store_true", help="where the simulator spends its time; runs for a second")
+    parser.add_argument("--cores", type=count, default=1, metavar="N", help="the cores that share the work")
     options = parser.parse_args(arguments)
 
     from ptoc.cli.complaints import user_code
@@ -28,15 +30,15 @@ def main(arguments: Sequence[str]) -> int:
     from ptoc.validation import validate
 
     selected = select(options.kernel)
-    inputs = selected.inputs()
+    kernel, inputs = selected.on(options.cores), selected.inputs()
     with user_code(selected.file):
-        report = validate(selected.kernel, *inputs)
+        report = validate(kernel, *inputs)
     print(report if options.verbose or not report.ok else report.verdict)
     if options.stats and all(array.size for array in inputs):  # nothing runs for arrays without elements
-        print_table(f"{selected.name}: one run", selected.kernel.program_for(*inputs).stats)
+        print_table(f"{selected.name}: one run", kernel.program_for(*inputs).stats)
     if options.profile:
         with user_code(selected.file):
-            print(profile(selected.kernel, inputs))
+            print(profile(kernel, inputs))
     return GOOD if report.ok else FINDING
 
 

@@ -14,6 +14,7 @@ from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
 from ptoc.cli import FINDING, GOOD, output
+from ptoc.cli.numbers import count, number
 from ptoc.isa.registers import GPR, PE_COUNT
 
 if TYPE_CHECKING:
@@ -52,18 +53,18 @@ def main(arguments: Sequence[str]) -> int:
     )
     add = parser.add_argument
     add("image", metavar="IMAGE", help="an image, as `ptoc compile --emit image` and `ptoc as` write it; - is stdin")
-    add("--memory", type=_number, metavar="SIZE", help="map SIZE zero bytes at address 0")
+    add("--memory", type=number, metavar="SIZE", help="map SIZE zero bytes at address 0")
     add("--map", action="append", default=[], type=_mapping, metavar="ADDRESS=FILE", help="put a file into memory")
     add("--gpr", action="append", default=[], type=_register, metavar="NAME=VALUE[@PE]", help="set a register")
     add("--dump", action="append", default=[], type=_range, metavar="ADDRESS:LENGTH[=FILE]",
         help="print memory after the run, or write it to a file")  # fmt: skip
-    add("--max-steps", type=_number, metavar="N", help="stop after N instructions")
-    add("--cores", type=_count, default=1, metavar="N", help="run the program on N cores over the same memory")
-    add("--jobs", type=_count, default=1, metavar="N", help="run the cores in N processes at once")
-    add("--seed", type=_number, metavar="N", help="use what the architecture leaves open as the seed N says")
+    add("--max-steps", type=number, metavar="N", help="stop after N instructions")
+    add("--cores", type=count, default=1, metavar="N", help="run the program on N cores over the same memory")
+    add("--jobs", type=count, default=1, metavar="N", help="run the cores in N processes at once")
+    add("--seed", type=number, metavar="N", help="use what the architecture leaves open as the seed N says")
     add(
         "--adversarial",
-        type=_number,
+        type=number,
         default=0,
         metavar="N",
         help="repeat with N seeds and report what differs",
@@ -178,28 +179,11 @@ def _dump(machine: Machine, wanted: Range) -> None:
         print(f"  {wanted.address + start:08x}  {data[start : start + _ROW_BYTES].hex(' ')}")
 
 
-def _number(text: str) -> int:
-    try:
-        value = int(text, 0)
-    except ValueError:
-        raise argparse.ArgumentTypeError(f"{text!r} is not a number") from None
-    if value < 0:
-        raise argparse.ArgumentTypeError(f"{text} is negative")
-    return value
-
-
-def _count(text: str) -> int:
-    value = _number(text)
-    if value == 0:
-        raise argparse.ArgumentTypeError("at least 1 is needed")
-    return value
-
-
 def _mapping(text: str) -> Mapping:
     address, equals, file = text.partition("=")
     if not equals or not file:
         raise argparse.ArgumentTypeError(f"{text!r} is not ADDRESS=FILE")
-    return Mapping(_number(address), file)
+    return Mapping(number(address), file)
 
 
 def _register(text: str) -> Register:
@@ -209,7 +193,7 @@ def _register(text: str) -> Register:
     if match[1] not in GPR:
         raise argparse.ArgumentTypeError(f"no register is called {match[1]}; they are {', '.join(GPR)}")
     sign = -1 if match[2].startswith("-") else 1
-    return Register(match[1], sign * _number(match[2].lstrip("-")), int(match[3]) if match[3] else None)
+    return Register(match[1], sign * number(match[2].lstrip("-")), int(match[3]) if match[3] else None)
 
 
 def _range(text: str) -> Range:
@@ -217,4 +201,4 @@ def _range(text: str) -> Range:
     address, colon, length = place.partition(":")
     if not colon or (equals and not file):
         raise argparse.ArgumentTypeError(f"{text!r} is not ADDRESS:LENGTH or ADDRESS:LENGTH=FILE")
-    return Range(_number(address), _number(length), file or None)
+    return Range(number(address), number(length), file or None)

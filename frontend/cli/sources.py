@@ -7,7 +7,7 @@ import linecache
 import os.path
 import sys
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from types import ModuleType
 from typing import Any, NoReturn
 
@@ -26,6 +26,10 @@ class Selection:
     module: ModuleType
     name: str
     kernel: Kernel
+
+    def on(self, cores: int) -> Kernel:
+        """The kernel for a machine of so many cores."""
+        return replace(self.kernel, target=replace(self.kernel.target, cores=cores))
 
     def inputs(self) -> tuple[Any, ...]:
         """Example arguments from the file's ``inputs()``; ``InputError`` when there are none for this kernel."""

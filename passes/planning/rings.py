@@ -78,11 +78,15 @@ class Carried:
 
 @dataclass(frozen=True, slots=True)
 class Loop:
-    """A loop that runs ``trips`` times (at least once); ``None``: any number of times, none included."""
+    """A loop that runs ``trips`` times (at least once).
+
+    Without ``trips`` it may run any number of times, none included, up to ``most`` where that is known.
+    """
 
     body: tuple[Item, ...]
     trips: int | None
     carried: tuple[Carried, ...] = ()
+    most: int | None = None
 
 
 Item = Step | Loop | NewQueue | Push | Pop
@@ -123,10 +127,11 @@ _GONE = -2
 
 @dataclass(slots=True)
 class _State:
-    """Rings of the four PEs, newest first, as (generation, bytes); and what each value is bound to.
+    """Rings of the four PEs, newest first, and what each value is bound to.
 
-    That is a generation for a tile, and for a queue its generations, oldest first. ``used`` are the bytes of all rings
-    of a PE.
+    A place of a ring is a generation with the bytes of all places up to it; where several paths lead here, with the
+    most on any of them. A value is bound to a generation, or a queue to its generations, oldest first. ``used`` are
+    the bytes of all rings of a PE.
     """
 
     rings: list[list[list[tuple[int, int]]]] = field(
@@ -140,19 +145,10 @@ class _State:
         return [[list(ring) for ring in pe] for pe in self.rings]
 
     def join(self, others: list[list[list[tuple[int, int]]]]) -> None:
-        """Make these the rings of either path: what both have in a place stays, anything else is a tile of no name.
-
-        Each place takes the larger of its two sizes, so ``used`` is what no path exceeds.
-        """
+        """Make these the rings of either path: what both have in a place stays, anything else is a tile of no name."""
         for pe, (own, other) in enumerate(zip(self.rings, others)):
-            self.rings[pe] = [
-                [
-                    (g if g == h else _NAMELESS, max(m, n))
-                    for (g, m), (h, n) in itertools.zip_longest(x, y, fillvalue=(_NAMELESS, 0))
-                ]
-                for x, y in zip(own, other)
-            ]
-            self.used[pe] = sum(nbytes for ring in self.rings[pe] for _, nbytes in ring)
+            self.rings[pe] = [_joined(x, y) for x, y in zip(own, other)]
+            self.used[pe] = sum(ring[-1][1] for ring in self.rings[pe] if ring)
 
     def header(self, live: Sequence[int], first: int) -> tuple[object, ...]:
         """What an iteration and what follows the loop can observe.
@@ -162,12 +158,24 @@ class _State:
         generations = [g for value in live for g in _generations(self.bound.get(value))]
         return tuple(
             (
-                tuple((nbytes, g if g < first else first) for g, nbytes in ring),
+                tuple((g if g < first else first, nbytes) for g, nbytes in ring),
                 tuple(_position(ring, g) for g in generations),
             )
             for pe in self.rings
             for ring in pe
         )
+
+
+def _joined(one: list[tuple[int, int]], other: list[tuple[int, int]]) -> list[tuple[int, int]]:
+    """A ring of which either may be the case."""
+    joined = []
+    m = n = 0
+    for x, y in itertools.zip_longest(one, other):
+        # Where a ring has ended, all of it is up to here.
+        g, m = x or (_NAMELESS, m)
+        h, n = y or (_NAMELESS, n)
+        joined.append((g if g == h else _NAMELESS, max(m, n)))
+    return joined
 
 
 def _generations(bound: int | tuple[int, ...] | None) -> tuple[int | None, ...]:
@@ -264,7 +272,8 @@ class _Replay:
         live = _live_into(loop)
         first = self.state.next_generation
         before = self.state.header(live, first)
-        for _ in itertools.count() if loop.trips is None else range(loop.trips):
+        most = loop.trips or loop.most
+        for _ in itertools.count() if most is None else range(most):
             rings = self.state.copy_of_rings()
             self.run(loop.body)
             if loop.trips is None:
@@ -360,10 +369,10 @@ class _Replay:
         state.next_generation += 1
         state.bound[step.defines] = generation
         for pe in pes:
-            ring = state.rings[pe][hand]
-            ring.insert(0, (generation, step.nbytes))
-            used = state.used[pe] + step.nbytes - sum(nbytes for _, nbytes in ring[GENERATIONS:])
-            del ring[GENERATIONS:]
+            before = state.rings[pe][hand]
+            kept = ((older, nbytes + step.nbytes) for older, nbytes in before[: GENERATIONS - 1])
+            ring = state.rings[pe][hand] = [(generation, step.nbytes), *kept]
+            used = state.used[pe] + ring[-1][1] - (before[-1][1] if before else 0)
             state.used[pe] = used
             self.peak = max(self.peak, used)
             if used > LOCAL_POOL_BYTES:

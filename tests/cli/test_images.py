@@ -97,7 +97,7 @@ def test_files_can_be_put_into_the_memory_below_them(image: str, ptoc: Run) -> N
 def test_a_fault_is_a_finding_with_bundle_and_source_line(image: str, ptoc: Run) -> None:
     result = launch(ptoc, image, "--gpr", "a1=0x9000")
     assert (result.status, result.err) == (1, "")
-    assert result.out.startswith("fault: DataPage at 0x9000 in bundle 2")
+    assert result.out.startswith("fault: DataPage at 0x9000 in bundle 3")
     assert "[pair.py:12]\n    BSTART.TLOAD FP32\n" in result.out
     assert "counters" in result.out
 

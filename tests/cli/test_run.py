@@ -29,6 +29,20 @@ def test_verbose_and_validate_print_the_whole_report(ptoc: Run, write: Write) ->
     assert reports[0].out.splitlines()[-1].startswith(VERDICT)
 
 
+def test_several_cores_share_the_work(ptoc: Run, write: Write) -> None:
+    file = write(PAIR + "def inputs():\n    return {'pick': (np.ones((500, 70)), np.zeros((500, 70)))}\n")
+    assert ptoc("run", "--cores", "4", file) == ptoc("run", file)
+    assert ptoc("run", file).status == 0
+    assert ptoc("validate", "--cores", "4", file) == ptoc("validate", file)
+
+
+@pytest.mark.parametrize("command", ["run", "validate"])
+def test_a_number_of_cores_that_is_none(command: str, ptoc: Run, write: Write) -> None:
+    result = ptoc(command, "--cores", "0", write(PAIR))
+    assert result.status == 2
+    assert "argument --cores: at least 1 is needed" in result.err
+
+
 def test_stats_are_plain_text_away_from_a_terminal(ptoc: Run, write: Write) -> None:
     result = ptoc("run", "--stats", write(LINEAR))
     assert result.status == 0

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 import numpy as np
@@ -62,7 +63,9 @@ RETURNS = ["x, y, t, k, p", "t.copy(), p, m", "np.where(k, x, t), p > 0, y"]
 
 
 def kernel_of(statements: list[str], returns: str) -> Any:
-    lines = ["def kernel(x, y, r, m, places):", "t, k = y.copy(), x > 0", "p = np.matmul(x, y)", *statements]
+    uses_p = any("p" in re.findall(r"\w+", line) for line in [*statements, returns])
+    product = ["p = np.matmul(x, y)"] if uses_p else []
+    lines = ["def kernel(x, y, r, m, places):", "t, k = y.copy(), x > 0", *product, *statements]
     source = "\n    ".join([*lines, f"return {returns}"])
     names: dict[str, Any] = {"np": np, "ptoc": ptoc}
     exec(source, names)

@@ -263,6 +263,13 @@ def test_an_accumulator_of_a_loop_that_may_not_run() -> None:
         replay(program, {0: T, 9: T, 1: T, 10: T, 2: T})
 
 
+def test_a_loop_that_runs_once_or_not_at_all() -> None:
+    program = [Loop((define(1, nbytes=64 * KIB), use(1)), None, (), 1)] * 4
+    assert replay(program, {1: T}).peak_bytes == 256 * KIB
+    with pytest.raises(PoolFull):
+        replay(program[:1] * 5, {1: T})
+
+
 def test_where_a_loop_may_not_run_the_tiles_before_it_still_count() -> None:
     large = [Loop((define(0, nbytes=16 * KIB), use(0)), 16)]
     small = Loop((define(1, nbytes=128), use(1)), None)
@@ -310,7 +317,7 @@ def unrolled(
             continue
         for c in item.carried:
             binding[c.argument] = binding[c.initial]
-        for _ in range(next(any_trips) if item.trips is None else item.trips):
+        for _ in range(min(next(any_trips), item.most or 18) if item.trips is None else item.trips):
             yield from unrolled(item.body, binding, any_trips)
             yielded = [binding[c.yielded] for c in item.carried]
             for c, tile in zip(item.carried, yielded):
@@ -391,7 +398,8 @@ class _Draw:
             yielded = self.draw(st.sampled_from([*defined, argument]))
             carried.append(Carried(initial, argument, yielded, self.new()))
         trips = self.draw(st.sampled_from([1, 2, 3, 18, None]))
-        return Loop(tuple(body), trips, tuple(carried)), [c.result for c in carried]
+        most = self.draw(st.sampled_from([None, 1, 2])) if trips is None else None
+        return Loop(tuple(body), trips, tuple(carried), most), [c.result for c in carried]
 
 
 @st.composite

@@ -63,10 +63,12 @@ func.func @every_operation(%a: memref<4x8xf16>, %b: memref<8x4xf16, strided<[6, 
   %w = nd.where %mask, %g, %h : tensor<4x4xi1>, tensor<4x4xf32>
   // CHECK: nd.store %w, %out : tensor<4x4xf32> -> memref<4x4xf32>
   nd.store %w, %out : tensor<4x4xf32> -> memref<4x4xf32>
-  // CHECK: nd.masked_store %mask, %w, %out : tensor<4x4xi1>, tensor<4x4xf32> -> memref<4x4xf32>
-  nd.masked_store %mask, %w, %out : tensor<4x4xi1>, tensor<4x4xf32> -> memref<4x4xf32>
+  // CHECK: nd.store %w, %out alone : tensor<4x4xf32> -> memref<4x4xf32>
+  nd.store %w, %out alone : tensor<4x4xf32> -> memref<4x4xf32>
+  // CHECK: nd.masked_store %mask, %w, %out together 3 : tensor<4x4xi1>, tensor<4x4xf32> -> memref<4x4xf32>
+  nd.masked_store %mask, %w, %out together 3 : tensor<4x4xi1>, tensor<4x4xf32> -> memref<4x4xf32>
   %n = nd.load %at : memref<4x4xsi32> -> tensor<4x4xsi32>
-  // CHECK: nd.scatter %w, %out at %n where %mask : tensor<4x4xf32> -> memref<4x4xf32>, tensor<4x4xsi32>, tensor<4x4xi1>
-  nd.scatter %w, %out at %n where %mask : tensor<4x4xf32> -> memref<4x4xf32>, tensor<4x4xsi32>, tensor<4x4xi1>
+  // CHECK: nd.scatter %w, %out at %n where %mask alone : tensor<4x4xf32> -> memref<4x4xf32>, tensor<4x4xsi32>, tensor<4x4xi1>
+  nd.scatter %w, %out at %n where %mask alone : tensor<4x4xf32> -> memref<4x4xf32>, tensor<4x4xsi32>, tensor<4x4xi1>
   func.return
 }

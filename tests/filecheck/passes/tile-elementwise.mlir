@@ -60,3 +60,38 @@ func.func @scatter(%v: memref<3x4xf32>, %at: memref<3x4xsi32>, %m: memref<3x4xi1
 // CHECK-LABEL: @scatter
 // CHECK:       [[AT:%[a-z0-9_]+]] = tile.load %at
 // CHECK:       tile.scatter {{.*}} at [[AT]] where {{.*}}, %dst
+
+// -----
+
+// The cores take the rounds in turn; the last core does a single round.
+func.func @divided(%a: memref<1000x300xf32, strided<[400, 1]>>, %out: memref<1000x300xf32>) {
+  %0 = nd.load %a : memref<1000x300xf32, strided<[400, 1]>> -> tensor<1000x300xf32>
+  nd.store %0, %out : tensor<1000x300xf32> -> memref<1000x300xf32>
+  func.return
+}
+// CHECK-LABEL: @divided
+// CHECK:       [[CORE:%[a-z0-9_]+]] = tile.core_id
+// CHECK-NEXT:  [[FIRST:%[a-z0-9_]+]] = arith.muli [[CORE]], [[ROUND:%c16]]
+// CHECK-NEXT:  [[CORES:%[a-z0-9_]+]] = tile.core_count
+// CHECK-NEXT:  [[STEP:%[a-z0-9_]+]] = arith.muli [[CORES]], [[ROUND]]
+// CHECK-NEXT:  scf.for %row = [[FIRST]] to %c992 step [[STEP]]
+// CHECK:       [[OTHERS:%[a-z0-9_]+]] = arith.subi %{{.*}}, %c1
+// CHECK-NEXT:  [[CORE:%[a-z0-9_]+]] = tile.core_id
+// CHECK-NEXT:  [[TURN:%[a-z0-9_]+]] = arith.subi [[OTHERS]], [[CORE]]
+// CHECK-NEXT:  scf.for %turn = [[TURN]] to %c1 step %c1
+
+// -----
+
+// What meets another write in an array is the first core's.
+func.func @alone(%a: memref<1000x300xf32, strided<[400, 1]>>, %out: memref<1000x300xf32>) {
+  %0 = nd.load %a : memref<1000x300xf32, strided<[400, 1]>> -> tensor<1000x300xf32>
+  nd.store %0, %out alone : tensor<1000x300xf32> -> memref<1000x300xf32>
+  func.return
+}
+// CHECK-LABEL: @alone
+// CHECK-NOT:   tile.core_count
+// CHECK:       [[CORE:%[a-z0-9_]+]] = tile.core_id
+// CHECK-NEXT:  scf.for %turn = [[CORE]] to %c1 step %c1
+// CHECK-NEXT:    scf.for %row = %c0 to %c992 step %c16
+// CHECK:       [[CORE:%[a-z0-9_]+]] = tile.core_id
+// CHECK-NEXT:  scf.for %{{.*}} = [[CORE]] to %c1 step %c1
