@@ -6,28 +6,29 @@ are walked step by step.
 
 from __future__ import annotations
 
+import operator
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, cast
 
 from xdsl.dialects import arith, scf
-from xdsl.dialects.builtin import IntegerAttr, ModuleOp, TensorType
+from xdsl.dialects.builtin import IndexType, IntegerAttr, ModuleOp, TensorType
 from xdsl.ir import Block, Operation, SSAValue
 
 from ptoc.dialects import nd, tile
 from ptoc.dialects.attributes import dtype_of, shape_2d
 from ptoc.dialects.tile import SharedType, TileOperation, TileType
 from ptoc.isa import layouts
-from ptoc.isa.registers import LOCAL_POOL_BYTES, PE_COUNT, SHARED_POOL_BYTES, size_bytes
+from ptoc.isa.registers import size_bytes
 from ptoc.passes.allocate_rings import peak_bytes
 from ptoc.passes.arguments import OUTPUT, SCRATCH
+from ptoc.passes.epilogues import accumulator_of
+from ptoc.passes.planning.cost import operand_bound
+from ptoc.passes.planning.shapes import MatmulShape
 from ptoc.passes.rewriting import the_function
 
 if TYPE_CHECKING:
     from ptoc.program import Program
-
-ON_CHIP_BYTES = PE_COUNT * LOCAL_POOL_BYTES + SHARED_POOL_BYTES
-"""Fast memory of a core, for the lower bound of a matmul's traffic."""
 
 
 def statistics_of(program: Program) -> Mapping[str, int]:
@@ -69,9 +70,9 @@ def lower_bound_bytes(program: Program) -> int:
             continue
         total += (1 if spec.row_stride == 0 else spec.rows) * spec.row_bytes
     for m, n, k, op in _matmuls(program.modules["nd"]):
-        size = max(dtype_of(cast(TensorType, v.type).element_type).nbytes for v in (op.a, op.b))
-        moved = 2 * size * m * n * k / (ON_CHIP_BYTES / 4) ** 0.5
-        total += max(0.0, moved - size * (m * k + k * n))
+        a, b = (dtype_of(cast(TensorType, v.type).element_type) for v in (op.a, op.b))
+        shape = MatmulShape(m, n, k, a, b, accumulator_of(op), has_c=False, result=accumulator_of(op))
+        total += operand_bound(shape) - shape.a_bytes - shape.b_bytes
     return int(total)
 
 
@@ -97,14 +98,26 @@ class _Costs:
     def _loop(self, op: scf.ForOp) -> Counter[str]:
         counter = op.body.block.args[0]
         steps = range(*(self.values[v] for v in (op.lb, op.ub, op.step)))
-        if counter in self.sizes:
-            total: Counter[str] = Counter()
+        carried = _carried_indices(op)
+        for argument, initial, _, _ in carried:
+            self.values[argument] = self.values[initial]
+        total: Counter[str] = Counter()
+        if counter in self.sizes or any(argument in self.sizes for argument, *_ in carried):
             for self.values[counter] in steps:
-                total += self._block(op.body.block)
-            return total
-        self.values[counter] = steps.start
-        once = self._block(op.body.block)
-        return Counter({key: count * len(steps) for key, count in once.items()})
+                total += self._iteration(op, carried)
+        elif steps:
+            self.values[counter] = steps.start
+            once = self._iteration(op, carried)
+            total = Counter({key: count * len(steps) for key, count in once.items()})
+        for argument, _, _, result in carried:
+            self.values[result] = self.values[argument]
+        return total
+
+    def _iteration(self, op: scf.ForOp, carried: Sequence[_CarriedIndex]) -> Counter[str]:
+        cost = self._block(op.body.block)
+        after = [self.values[yielded] for _, _, yielded, _ in carried]
+        self.values.update(zip((argument for argument, *_ in carried), after))
+        return cost
 
     def _evaluate(self, op: Operation) -> None:
         if isinstance(op, arith.ConstantOp):
@@ -114,24 +127,29 @@ class _Costs:
         elif isinstance(op, tile.CoreCountOp):
             self.values[op.result] = 1
         elif type(op) in _ARITHMETIC:
-            x, y = (self.values[v] for v in op.operands)
-            self.values[op.results[0]] = _ARITHMETIC[type(op)](x, y)
+            self.values[op.results[0]] = _ARITHMETIC[type(op)](*(self.values[v] for v in op.operands))
 
     def _bundle(self, op: TileOperation) -> Counter[str]:
         pes = op.mask.bit_count()
-        cost: Counter[str] = Counter(bundles=1)
+        cost: Counter[str] = Counter(bundles=1 + (isinstance(op, tile.RowsOperation) and op.rest is not None))
         if isinstance(op, tile.LoadSharedOp):
-            rows, cols = cast(SharedType, op.result.type).shape
-            cost["read"] = rows * cols * cast(SharedType, op.result.type).dtype.nbytes
-        elif isinstance(op, tile.LoadOp):
-            cost["read"] = pes * self._transfer(op.rows, op.cols, op.result)
-        elif isinstance(op, tile.StoreOp):
-            cost["written"] = pes * self._transfer(op.rows, op.cols, op.value)
+            nbytes = cast(SharedType, op.result.type).dtype.nbytes
+            cost["read"] = self.values[op.rows] * self.values[op.cols] * nbytes
+        elif isinstance(op, tile.LoadOp | tile.StoreOp):
+            cost += self._rows(op)
         elif isinstance(op, tile.ScatterOp):
             cost["written"] = pes * self._transfer(op.rows, op.cols, op.data)
         elif isinstance(op, tile.MatmulOp):
             cost["issued"] = self._issued(op)
         return cost
+
+    def _rows(self, op: tile.LoadOp | tile.StoreOp) -> Counter[str]:
+        """Bytes of a transfer."""
+        loads = isinstance(op, tile.LoadOp)
+        type_ = cast(TileType, op.result.type if loads else op.value.type)
+        rest = 0 if op.rest is None else op.rest.value.data
+        rows = op.pes.value.data * self.values[op.rows] + rest
+        return Counter({"read" if loads else "written": rows * self.values[op.cols] * type_.dtype.nbytes})
 
     def _issued(self, op: tile.MatmulOp) -> int:
         """Multiply-adds of whole cells: M to the layout's rows, N to 8, K to the cells of A and B."""
@@ -150,12 +168,25 @@ class _Costs:
         return self.values[rows] * self.values[cols] * cast(TileType, value.type).dtype.nbytes
 
 
-_ARITHMETIC = {
-    arith.AddiOp: lambda x, y: x + y,
-    arith.SubiOp: lambda x, y: x - y,
-    arith.MuliOp: lambda x, y: x * y,
+_ARITHMETIC: dict[type[Operation], Callable[..., int]] = {
+    arith.AddiOp: operator.add,
+    arith.SubiOp: operator.sub,
+    arith.MuliOp: operator.mul,
     arith.MinUIOp: min,
+    arith.AndIOp: operator.and_,
+    arith.CmpiOp: operator.eq,
+    arith.SelectOp: lambda condition, x, y: x if condition else y,
 }
+
+_CarriedIndex = tuple[SSAValue, SSAValue, SSAValue, SSAValue]
+"""An index that a loop carries: inside, before, at the end of an iteration, and after."""
+
+
+def _carried_indices(op: scf.ForOp) -> list[_CarriedIndex]:
+    terminator = op.body.block.last_op
+    assert isinstance(terminator, scf.YieldOp)
+    groups = zip(op.body.block.args[1:], op.iter_args, terminator.operands, op.results)
+    return [group for group in groups if isinstance(group[0].type, IndexType)]
 
 
 def _shared_bytes(block: Block) -> int:
@@ -175,13 +206,19 @@ def _size_slice(block: Block) -> set[SSAValue]:
     for op in block.walk():
         if isinstance(op, tile.MatmulOp):
             pending += [op.m, op.n, op.k]
-        elif isinstance(op, tile.LoadOp | tile.StoreOp | tile.CompareOp | tile.ScatterOp):
+        elif isinstance(op, tile.LoadOp | tile.LoadSharedOp | tile.StoreOp | tile.CompareOp | tile.ScatterOp):
             pending += [op.rows, op.cols]
     while pending:
         value = pending.pop()
         if value in found:
             continue
         found.add(value)
-        if isinstance(value.owner, Operation):
-            pending += value.owner.operands
+        owner = value.owner
+        loop = owner.parent_op() if isinstance(owner, Block) else owner
+        if isinstance(loop, scf.ForOp):
+            # A carried value comes from before the loop and from the end of the iteration before.
+            for group in _carried_indices(loop):
+                pending += group if value in group else ()
+        elif isinstance(owner, Operation):
+            pending += owner.operands
     return found

@@ -212,7 +212,7 @@ def _ages_out(op: Operation | None) -> bool:
     if not isinstance(op, scf.ForOp):
         return False
     first = op.body.block.first_op
-    return isinstance(first, tile.LoadOp) and first.into is not None
+    return isinstance(first, tile.LoadOp) and first.into is not None and not first.result.uses
 
 
 def _constants(function: func.FuncOp) -> dict[int, SSAValue]:

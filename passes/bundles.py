@@ -18,7 +18,7 @@ from ptoc.isa.encoding import Instruction, make
 from ptoc.isa.layouts import CUBE_LOAD, CUBE_STORE, LayoutCode
 from ptoc.isa.operations import BY_NAME
 from ptoc.isa.postprocess import Rounding
-from ptoc.isa.registers import PE_MODE, tile_selector
+from ptoc.isa.registers import PE_COUNT, PE_MODE, prefix_mask, tile_selector
 
 Dimension = int | str
 """A block dimension: a number, or ``"rN"`` for the register N that holds it."""
@@ -40,10 +40,12 @@ def dimension(lb: int, value: int, register: int | None) -> Instruction:
     return make(f"B.DIM.LB{lb}", RegSrc=register or 0, uimm17=0 if register is not None else value)
 
 
-def _bindings(op: tile.TileOperation, result: tile.TileType | tile.PredicateType | None) -> list[Instruction]:
-    """B.IOT records: sources two by two, the destination with the last of them."""
+def _bindings(
+    op: tile.TileOperation, result: tile.TileType | tile.PredicateType | None, mask: int | None = None
+) -> list[Instruction]:
+    """B.IOT records: sources two by two, the destination with the last of them; for the PEs of the operation."""
     slots = [tile_selector(s.number, s.distance.data) for s in (op.slots or ())]
-    mode = PE_MODE[op.mask]
+    mode = PE_MODE[prefix_mask(op.pes.value.data) if mask is None else mask]
     records: list[Instruction] = []
     groups = [slots[n : n + 2] for n in range(0, len(slots), 2)] or [[]]
     for number, group in enumerate(groups):
@@ -58,7 +60,9 @@ def _bindings(op: tile.TileOperation, result: tile.TileType | tile.PredicateType
     return records
 
 
-def load(op: tile.LoadOp, base: int, stride: int, dims: Sequence[Instruction]) -> list[Instruction]:
+def load(
+    op: tile.LoadOp, base: int, stride: int, dims: Sequence[Instruction], mask: int | None = None
+) -> list[Instruction]:
     """TLOAD; ``dims`` are LB0 (columns) and LB1 (rows)."""
     type_ = cast(TileType, op.result.type)
     start = make("BSTART.TLOAD", DataType=type_.dtype.code)
@@ -68,20 +72,19 @@ def load(op: tile.LoadOp, base: int, stride: int, dims: Sequence[Instruction]) -
     else:
         attributes = [_cube_attributes(_LOAD_LAYOUT[layout])]
     ior = make("B.IOR", RegSrc0=base, RegSrc1=stride)
-    return [start, *attributes, *dims, ior, *_bindings(op, type_), STOP]
+    return [start, *attributes, *dims, ior, *_bindings(op, type_, mask), STOP]
 
 
-def load_shared(op: tile.LoadSharedOp, base: int, stride: int) -> list[Instruction]:
-    """TLOAD of a whole Shared tile by its issuer.
+def load_shared(op: tile.LoadSharedOp, base: int, stride: int, dims: Sequence[Instruction]) -> list[Instruction]:
+    """TLOAD of a whole Shared tile by its issuer; ``dims`` are LB0 to LB2 (columns, rows, physical columns).
 
     The load is an assembled generation of one fragment, which may replace a tile of another shape.
     """
     type_ = cast(SharedType, op.result.type)
-    rows, cols = type_.shape
     size = type_.size_code
     return [
         make("BSTART.TLOAD", DataType=type_.dtype.code),
-        *(dimension(lb, value, None) for lb, value in enumerate((cols, rows, cols))),
+        *dims,
         make("B.IOR", RegSrc0=base, RegSrc1=stride),
         make("B.IOS", SharedTID=op.shared.value.data, SizeCode=size, PEMode=PE_MODE[op.mask]),
         make("B.ASSEMBLE", INIT=1, LAST=1, SizeCode=size),
@@ -89,14 +92,16 @@ def load_shared(op: tile.LoadSharedOp, base: int, stride: int) -> list[Instructi
     ]
 
 
-def store(op: tile.StoreOp, base: int, stride: int, dims: Sequence[Instruction]) -> list[Instruction]:
+def store(
+    op: tile.StoreOp, base: int, stride: int, dims: Sequence[Instruction], mask: int | None = None
+) -> list[Instruction]:
     """TSTORE; ``dims`` are LB0 (columns) and LB1 (rows)."""
     type_ = cast(TileType, op.value.type)
     start = make("BSTART.TSTORE", DataType=type_.dtype.code)
     layout = type_.layout.data
     attributes = [] if layout is TileLayout.NORM else [_cube_attributes(_STORE_LAYOUT[layout])]
     ior = make("B.IOR", RegSrc0=base, RegSrc1=stride)
-    return [start, *attributes, *dims, ior, *_bindings(op, None), STOP]
+    return [start, *attributes, *dims, ior, *_bindings(op, None, mask), STOP]
 
 
 def _cube_attributes(code: LayoutCode) -> Instruction:
@@ -120,8 +125,17 @@ def scatter(op: tile.ScatterOp, base: int, dims: Sequence[Instruction]) -> list[
     return [start, *dims, col, make("B.IOR", RegSrc0=base), *_bindings(op, None), STOP]
 
 
-def matmul(op: tile.MatmulOp, dims: Sequence[Instruction], words: Sequence[int]) -> list[Instruction]:
-    """TMATMUL or TMATMUL.ACC; ``dims`` are LB0 to LB2 (M, N, K), ``words`` the registers of the parameter words."""
+def matmul(
+    op: tile.MatmulOp,
+    dims: Sequence[Instruction],
+    words: Sequence[int],
+    mask: int | None = None,
+    view: int | None = None,
+) -> list[Instruction]:
+    """TMATMUL or TMATMUL.ACC; ``dims`` are LB0 to LB2 (M, N, K), ``words`` the registers of the parameter words.
+
+    ``view`` is the register with the first cell of A, where that is part of a Shared tile.
+    """
     a, b, d = (cast("TileType | SharedType", v.type) for v in (op.a, op.b, op.result))
     start = make("BSTART.TMATMUL" if op.acc is None else "BSTART.TMATMUL.ACC", DataType=a.dtype.code)
     post = op.post_processing
@@ -131,9 +145,10 @@ def matmul(op: tile.MatmulOp, dims: Sequence[Instruction], words: Sequence[int])
     fields = {"PreQuantMode": op.pre_quant_mode.code, "ReluMode": post.relu_mode, "CScaleEn": int(op.scale is not None)}
     fpatr = make("B.FPATR", **fields)
     ior = [make("B.IOR", **{f"RegSrc{n}": register for n, register in enumerate(words)})] if words else []
-    shared = [
-        make("B.IOS", SharedTID=v.owner.shared.value.data, PEMode=PE_MODE[op.mask])
-        for v in (op.a, op.b)
-        if isinstance(v.owner, tile.LoadSharedOp)
-    ]
-    return [start, *attributes, fpatr, *dims, *ior, *shared, *_bindings(op, cast(TileType, d)), STOP]
+    shared = []
+    for operand in (op.a, op.b):
+        if (source := tile.shared_load(operand)) is not None:
+            shared.append(make("B.IOS", SharedTID=source.shared.value.data, PEMode=PE_MODE[prefix_mask(PE_COUNT)]))
+        if operand is op.a and view is not None:
+            shared.append(make("B.SUBVIEW", SrcSelect=0, RegSrc=view, SubviewSizeCode=a.size_code))
+    return [start, *attributes, fpatr, *dims, *ior, *shared, *_bindings(op, cast(TileType, d), mask), STOP]

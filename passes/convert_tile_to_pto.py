@@ -24,7 +24,7 @@ from xdsl.rewriter import InsertPoint, Rewriter
 from ptoc.dialects import pto, tile
 from ptoc.dialects.attributes import dtype_of, row_stride_bytes
 from ptoc.isa.encoding import Instruction, make
-from ptoc.isa.registers import GPR, GPR_COUNT
+from ptoc.isa.registers import GPR, GPR_COUNT, prefix_mask
 from ptoc.passes import abi, bundles
 from ptoc.passes.diagnostics import reject
 from ptoc.passes.planning.registers import OutOfRegisters, RegisterPool
@@ -34,11 +34,15 @@ from ptoc.passes.rewriting import the_function
 ZERO = GPR["zero"]
 _NO_MODIFIER = 3
 _RESERVED = {ZERO, GPR["ra"], abi.PE_REGISTER, abi.CORE_REGISTER, abi.CORES_REGISTER, abi.DATA_REGISTER}
+_FIXED = {abi.PE_REGISTER, abi.CORE_REGISTER, abi.CORES_REGISTER}
+"""Registers that hold values of the launch for the whole program."""
 _LAUNCH_REGISTERS: dict[type[Operation], int] = {
     tile.PeIdOp: abi.PE_REGISTER,
     tile.CoreIdOp: abi.CORE_REGISTER,
     tile.CoreCountOp: abi.CORES_REGISTER,
 }
+_RELATIONS = {0: "EQ", 1: "NE", 2: "LT", 5: "GE", 6: "LTU", 9: "GEU"}
+"""The relations that are instructions, by the number of ``arith.cmpi``'s predicate."""
 _LOOP_WEIGHT = 16
 """How much more a use inside a loop counts when constants compete for registers."""
 
@@ -62,7 +66,7 @@ class ConvertTileToPto(ModulePass):
         Rewriter.erase_op(function)
 
 
-_FALLBACKS = (Rematerialize(), Rematerialize(everywhere=True))
+_FALLBACKS = (Rematerialize(), Rematerialize(blocks=True), Rematerialize(everywhere=True))
 """What frees registers when values do not fit, the cheapest first."""
 
 
@@ -117,9 +121,13 @@ class _Lowering:
         self.location: LocationAttr = function.location
         self.registers: dict[SSAValue, int] = {}
         taken = _RESERVED | self._argument_registers()
+        if not data:
+            taken = taken - {abi.DATA_REGISTER}
         self.pool = RegisterPool(r for r in [*range(GPR["a0"], GPR_COUNT), GPR["sp"]] if r not in taken)
         self.resident = resident
         self.wanted: Counter[int] = Counter()
+        self.dying: set[SSAValue] = set()
+        """Values that nobody reads after the operation that is being lowered."""
         self.depth = 0
         self.labels = 0
         self.targets: list[list[int]] = []
@@ -192,6 +200,7 @@ class _Lowering:
             lower = _LOWERINGS.get(type(op))
             if lower is None:
                 reject(op, f"{op.name} has no lowering to instructions")
+            self.dying = set(last_uses.get(op, ()))
             lower(self, op)
             for value in last_uses.get(op, ()):
                 if value in self.registers:
@@ -207,7 +216,7 @@ class _Lowering:
 
     def _release(self, value: SSAValue) -> None:
         register = self.registers.pop(value)
-        if register not in _RESERVED:
+        if register not in _FIXED:
             self.pool.give(register)
 
     def _label(self) -> str:
@@ -220,17 +229,16 @@ class _Lowering:
         known = [_constant(v) for v in (op.lb, op.ub, op.step)]
         if None not in known and not range(*cast("list[int]", known)):
             reject(op, "a loop that never runs; canonicalize first")
-        induction = self.pool.take()
+        dying = self.dying
+        induction = self._start(op.lb, op, dying)
         self.registers[block.args[0]] = induction
-        self._move(induction, op.lb)
         carried = [
             (argument, result, initial)
             for argument, result, initial in zip(block.args[1:], op.results, op.iter_args)
             if isinstance(argument.type, IndexType)
         ]
         for argument, _, initial in carried:
-            self.registers[argument] = self.pool.take()
-            self._move(self.registers[argument], initial)
+            self.registers[argument] = self._start(initial, op, dying)
         head, exit_ = self._label(), self._label()
         if None in known:
             self._branch(exit_, "GEU", induction, op.ub)
@@ -240,7 +248,7 @@ class _Lowering:
         self._walk(block)
         self.targets.pop()
         self.location = op.location
-        self._add(induction, op.step, lambda: induction)
+        self._advance(induction, op.step)
         self._branch(head, "LTU", induction, op.ub)
         self.depth -= 1
         if None in known:
@@ -252,15 +260,50 @@ class _Lowering:
             else:
                 self._release(argument)
 
+    def _start(self, initial: SSAValue, loop: scf.ForOp, dying: set[SSAValue]) -> int:
+        """The register of what a loop carries, holding its first value; that of the first value if it ends here."""
+        inside = [use for use in initial.uses if use.operation is loop or loop.is_ancestor(use.operation)]
+        if initial in dying and initial in self.registers and len(inside) == 1 and inside[0].index not in (1, 2):
+            register = self.registers[initial]
+            if register not in _FIXED:
+                del self.registers[initial]
+                return register
+        register = self.pool.take()
+        self._move(register, initial)
+        return register
+
+    def _advance(self, induction: int, step: SSAValue) -> None:
+        """Add a loop's step."""
+        scaled = _scaled_step(step)
+        if scaled is None:
+            self._add(induction, step, lambda: induction)
+            return
+        register, factor = scaled
+        with self._operand(factor) as scale:
+            self._inst("MADD", RegDst=induction, SrcL=register, SrcR=scale, SrcD=induction)
+
     def yield_(self, op: scf.YieldOp) -> None:
-        """Move carried index values to their registers; all are read before the first is overwritten."""
+        """Move carried index values to their registers; none is overwritten before it is read."""
         values = [v for v in op.operands if isinstance(v.type, IndexType)]
+        moves = [(target, v) for target, v in zip(self.targets[-1], values) if self.registers.get(v) != target]
+        while moves:
+            read = {self.registers.get(value) for _, value in moves}
+            free = [move for move in moves if move[0] not in read]
+            if not free:
+                self._exchange(moves)
+                return
+            for target, value in free:
+                self._move(target, value)
+            moves = [move for move in moves if move not in free]
+
+    def _exchange(self, moves: Sequence[tuple[int, SSAValue]]) -> None:
+        """Registers that wait for each other: all values are read before the first is overwritten."""
         staged = []
-        for value in values:
+        for _, value in moves:
             register = self.pool.take()
             self._move(register, value)
             staged.append(register)
-        for target, register in zip(self.targets[-1], staged):
+        for (target, _), register in zip(moves, staged):
             self._inst("C.MOVR", RegDst=target, SrcL=register)
             self.pool.give(register)
 
@@ -317,6 +360,8 @@ class _Lowering:
         x, y = op.lhs, op.rhs
         if _constant(x) is not None:
             x, y = y, x
+        if _scaled_step(op.result) is not None:
+            return
         known = _constant(y)
         if known is not None and known > 0 and known & (known - 1) == 0:
             source = self.registers[x]
@@ -328,6 +373,21 @@ class _Lowering:
     def minimum(self, op: arith.MinUIOp) -> None:
         with self._operand(op.lhs) as x, self._operand(op.rhs) as y:
             self._inst("MINU", RegDst=self._define(op.result), SrcL=x, SrcR=y)
+
+    def and_(self, op: arith.AndIOp) -> None:
+        with self._operand(op.lhs) as x, self._operand(op.rhs) as y:
+            self._inst("AND", RegDst=self._define(op.result), SrcL=x, SrcR=y, SrcRType=_NO_MODIFIER)
+
+    def compare_index(self, op: arith.CmpiOp) -> None:
+        relation = _RELATIONS.get(op.predicate.value.data)
+        if relation is None:
+            reject(op, f"arith.cmpi with predicate {op.predicate.value.data} has no lowering to instructions")
+        with self._operand(op.lhs) as x, self._operand(op.rhs) as y:
+            self._inst(f"CMP.{relation}", RegDst=self._define(op.result), SrcL=x, SrcR=y)
+
+    def select(self, op: arith.SelectOp) -> None:
+        with self._operand(op.cond) as c, self._operand(op.lhs) as x, self._operand(op.rhs) as y:
+            self._inst("CSEL", RegDst=self._define(op.result), SrcP=c, SrcL=x, SrcR=y)
 
     def nothing(self, op: Operation) -> None:
         """Constants and addresses are made where they are used; a return has no code: the program halts at its end."""
@@ -382,15 +442,31 @@ class _Lowering:
 
     def load(self, op: tile.LoadOp) -> None:
         with self._address(op.source, op.offset) as base, self._operand(op.stride) as stride:
-            self._bundle(bundles.load(op, base, stride, self._dimensions(op.cols, op.rows)), op.source)
+            for dims, mask in self._parts(op, 1, op.cols, op.rows):
+                self._bundle(bundles.load(op, base, stride, dims, mask), op.source)
 
     def load_shared(self, op: tile.LoadSharedOp) -> None:
         with self._address(op.source, op.offset) as base, self._operand(op.stride) as stride:
-            self._bundle(bundles.load_shared(op, base, stride), op.source)
+            dims = self._dimensions(op.cols, op.rows, op.cols)
+            self._bundle(bundles.load_shared(op, base, stride, dims), op.source)
+
+    def view(self, op: tile.ViewOp) -> None:
+        """Nothing: the offset is read by the bundle that uses the view."""
 
     def store(self, op: tile.StoreOp) -> None:
         with self._address(op.dest, op.offset) as base, self._operand(op.stride) as stride:
-            self._bundle(bundles.store(op, base, stride, self._dimensions(op.cols, op.rows)), op.dest)
+            for dims, mask in self._parts(op, 1, op.cols, op.rows):
+                self._bundle(bundles.store(op, base, stride, dims, mask), op.dest)
+
+    def _parts(self, op: tile.RowsOperation, lb: int, *sizes: SSAValue) -> Iterator[tuple[list[Instruction], int]]:
+        """Dimensions and PE mask of the bundles of an operation: PEs with a full share, then the one with the rest.
+
+        ``lb`` is the dimension that counts the rows of a PE.
+        """
+        pes, dims = op.pes.value.data, self._dimensions(*sizes)
+        yield dims, prefix_mask(pes)
+        if op.rest is not None:
+            yield [*dims[:lb], bundles.dimension(lb, op.rest.value.data, None), *dims[lb + 1 :]], 1 << pes
 
     def compare(self, op: tile.CompareOp) -> None:
         self._bundle(bundles.compare(op, self._dimensions(op.cols, op.rows)), None)
@@ -402,7 +478,22 @@ class _Lowering:
     def matmul(self, op: tile.MatmulOp) -> None:
         with ExitStack() as held:
             words = [held.enter_context(self._operand(w)) for w in op.post_processing.words(op.pre_quant_mode)]
-            self._bundle(bundles.matmul(op, self._dimensions(op.m, op.n, op.k), words), None)
+            view = held.enter_context(self._operand(op.a.owner.offset)) if isinstance(op.a.owner, tile.ViewOp) else None
+            for dims, mask in self._parts(op, 0, op.m, op.n, op.k):
+                self._bundle(bundles.matmul(op, dims, words, mask, view), None)
+
+
+def _scaled_step(step: SSAValue) -> tuple[int, SSAValue] | None:
+    """Register and factor of a loop step that is a multiple of a launch register: the loop multiplies as it advances.
+
+    So the step takes no register while the loop runs. ``None`` for values with other uses.
+    """
+    op = step.owner
+    if not isinstance(op, arith.MuliOp) or not isinstance(op.lhs.owner, tuple(_LAUNCH_REGISTERS)):
+        return None
+    steps = all(isinstance(use.operation, scf.ForOp) and use.operation.step is step for use in step.uses)
+    known = steps and _constant(op.rhs) is not None
+    return (_LAUNCH_REGISTERS[type(op.lhs.owner)], op.rhs) if known else None
 
 
 def _shifted(value: int) -> tuple[int, int] | None:
@@ -417,10 +508,18 @@ def _last_uses(block: Block) -> dict[Operation, list[SSAValue]]:
     last: dict[Operation, list[SSAValue]] = {}
     for op in block.ops:
         for value in op.results:
-            users = [_ancestor_in(use.operation, block) for use in value.uses]
+            users = [_ancestor_in(op, block) for op in _readers(value)]
             if users:
                 last.setdefault(max(users, key=position.__getitem__), []).append(value)
     return last
+
+
+def _readers(value: SSAValue) -> Iterator[Operation]:
+    """Operations whose instructions read a value: a view is read by the bundles that use it."""
+    for use in value.uses:
+        yield use.operation
+        if isinstance(use.operation, tile.ViewOp):
+            yield from (each.operation for each in use.operation.result.uses)
 
 
 def _ancestor_in(op: Operation, block: Block) -> Operation:
@@ -435,6 +534,9 @@ _LOWERINGS: dict[type[Operation], Callable[[_Lowering, Operation], None]] = {
     arith.SubiOp: _Lowering.sub,
     arith.MuliOp: _Lowering.mul,
     arith.MinUIOp: _Lowering.minimum,
+    arith.AndIOp: _Lowering.and_,
+    arith.CmpiOp: _Lowering.compare_index,
+    arith.SelectOp: _Lowering.select,
     arith.ConstantOp: _Lowering.nothing,
     tile.GetGlobalOp: _Lowering.nothing,
     scf.YieldOp: _Lowering.yield_,
@@ -442,6 +544,7 @@ _LOWERINGS: dict[type[Operation], Callable[[_Lowering, Operation], None]] = {
     **dict.fromkeys(_LAUNCH_REGISTERS, _Lowering.launch_value),
     tile.LoadOp: _Lowering.load,
     tile.LoadSharedOp: _Lowering.load_shared,
+    tile.ViewOp: _Lowering.view,
     tile.QueueOp: _Lowering.nothing,
     tile.PushOp: _Lowering.nothing,
     tile.PopOp: _Lowering.nothing,

@@ -14,7 +14,8 @@ from dataclasses import dataclass
 from xdsl.ir import SSAValue
 
 from ptoc.dialects.tile import TileLayout, TileType
-from ptoc.passes.planning.tiling import MatmulTiling, Rectangle, RowBlock, matmul_tiling, split_rows
+from ptoc.passes.planning.shapes import Rectangle
+from ptoc.passes.planning.tiling import MatmulTiling, RowBlock, matmul_tiling, split_rows
 from ptoc.passes.products import Product
 from ptoc.passes.rewriting import Emitter, Index
 from ptoc.passes.tile_values import pe_id
@@ -110,4 +111,7 @@ class LocalProduct:
         a = product.a.load(e, row, k, (block.rows, depth), block.pes, a_type)
         b = product.b.load(e, k, col, (depth, width), block.pes, b_type)
         size = (block.rows, width, depth)
-        return product.piece(e, acc, (a, b), size, block.pes, d_type, row=lambda: row, col=col, first=first, last=last)
+        share = block.rows, block.pes, 0
+        return product.piece(
+            e, acc, (a, b), size, block.pes, d_type, share=share, row=lambda: row, col=col, first=first, last=last
+        )

@@ -17,7 +17,8 @@ from ptoc.isa import dtypes
 from ptoc.isa.dtypes import DType
 from ptoc.isa.postprocess import ReluMode
 from ptoc.passes.epilogues import accumulator_of
-from ptoc.passes.planning.tiling import MatmulShape, power_of_two
+from ptoc.passes.planning.shapes import MatmulShape
+from ptoc.passes.planning.tiling import power_of_two
 from ptoc.passes.rewriting import Emitter, Index
 from ptoc.passes.tile_values import Array, array_of, column_of, splat_array, words_array
 
@@ -33,7 +34,6 @@ class Product:
     c: Array | None
     scale: Array | None
     dest: Array
-    result: DType
     post: Post
     words: Array | None
     slopes: Array | None
@@ -51,11 +51,11 @@ class Product:
     @property
     def postprocesses(self) -> bool:
         """Whether the last piece of a sum does more than add."""
-        return self.post != NOTHING or self.result != self.shape.accumulator
+        return self.post != NOTHING or self.shape.result != self.shape.accumulator
 
     def type_of_piece(self, *, last: bool) -> DType:
         """What a piece of the sum results in: the accumulator, or at the end the result."""
-        return self.result if last else self.shape.accumulator
+        return self.shape.result if last else self.shape.accumulator
 
     def piece(
         self,
@@ -66,6 +66,7 @@ class Product:
         pes: int,
         type_: TileType,
         *,
+        share: tuple[int, int, int],
         row: Callable[[], Index],
         col: Index,
         first: bool,
@@ -73,23 +74,26 @@ class Product:
     ) -> SSAValue:
         """One bundle's worth of the sum, ``acc + a @ b``: the first one scales ``acc``, the last one is post-processed.
 
+        ``share`` are the rows of PEs with a full share, how many these are, and the rows of the PE behind them.
         ``row`` emits the number of the first row of this PE, ``col`` is the first column.
         """
         scale = None
         if first and self.scale is not None:
-            rows = type_.shape[0] if isinstance(operands[0].type, SharedType) else size[0]
+            rows, sharing, rest = share
             column = TileType.get(type_.shape[0], 1, self.scale.dtype, TileLayout.CUBE_M32)
-            scale = self.scale.load(e, row(), 0, (rows, 1), pes, column)
+            scale = self.scale.load(e, row(), 0, (rows, 1), sharing, column, rest)
         m, n, k = (e.index(v) for v in size)
+        rest = 0 if isinstance(operands[0].type, SharedType) else share[2]
         if not last:
-            return e.emit(tile.MatmulOp(acc, *operands, (m, n, k), pes, type_, scale=scale)).result
+            return e.emit(tile.MatmulOp(acc, *operands, (m, n, k), pes, type_, scale=scale, rest=rest)).result
+        everyone = pes + (rest > 0)
         columns = TileType.get(1, power_of_two(type_.shape[1]), dtypes.U64, TileLayout.NORM)
         tiles = [
-            None if array is None else array.load(e, 0, col, (1, n), pes, columns)
+            None if array is None else array.load(e, 0, col, (1, n), everyone, columns)
             for array in (self.words, self.slopes)
         ]
         post = self.post.from_tiles
-        return e.emit(tile.MatmulOp(acc, *operands, (m, n, k), pes, type_, post, scale, *tiles)).result
+        return e.emit(tile.MatmulOp(acc, *operands, (m, n, k), pes, type_, post, scale, *tiles, rest=rest)).result
 
 
 def product_of(module: ModuleOp, store: nd.StoreOp, matmul: nd.MatmulAccOp) -> Product:
@@ -105,13 +109,12 @@ def product_of(module: ModuleOp, store: nd.StoreOp, matmul: nd.MatmulAccOp) -> P
     words = post.quantization(post.mode(accumulator, result))
     return Product(
         top,
-        MatmulShape(m, n, k, a.dtype, b.dtype, accumulator, matmul.acc is not None),
+        MatmulShape(m, n, k, a.dtype, b.dtype, accumulator, matmul.acc is not None, result, matmul.scale is not None),
         a,
         b,
         _accumulator_array(top, module, matmul, n),
         None if matmul.scale is None else column_of(matmul.scale),
         Array(store.dest, row_stride_bytes(cast(MemRefType, store.dest.type))),
-        result,
         post,
         words_array(top, module, words) if post.parameter == "vector" else None,
         words_array(top, module, post.slopes()) if post.relu_mode == ReluMode.PRELU else None,

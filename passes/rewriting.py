@@ -113,6 +113,32 @@ class Emitter:
             return x
         return self.emit(arith.MuliOp(self.index(x), self.index(y))).result
 
+    def sub(self, x: Index, y: Index) -> Index:
+        if isinstance(x, int) and isinstance(y, int):
+            return x - y
+        if y == 0:
+            return x
+        return self.emit(arith.SubiOp(self.index(x), self.index(y))).result
+
+    def minimum(self, x: Index, y: Index) -> Index:
+        if isinstance(x, int) and isinstance(y, int):
+            return min(x, y)
+        return self.emit(arith.MinUIOp(self.index(x), self.index(y))).result
+
+    def lowest_bit(self, x: SSAValue) -> SSAValue:
+        """The lowest set bit of a number, 0 for 0."""
+        negated = self.emit(arith.SubiOp(self.index(0), x)).result
+        return self.emit(arith.AndIOp(x, negated)).result
+
+    def if_equal(self, x: Index, y: Index, same: Index, other: Index) -> Index:
+        """``same`` where ``x == y``, else ``other``."""
+        if isinstance(x, int) and isinstance(y, int):
+            return same if x == y else other
+        if same == other:
+            return same
+        equal = self.emit(arith.CmpiOp(self.index(x), self.index(y), "eq")).result
+        return self.emit(arith.SelectOp(equal, self.index(same), self.index(other))).result
+
     def remaining(self, size: int, start: Index, step: int) -> Index:
         """``min(step, size - start)``: the extent of a block that may be ragged."""
         if isinstance(start, int):

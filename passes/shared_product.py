@@ -1,12 +1,12 @@
-"""The loops of a matmul whose operands are Shared, for a rectangle of whole row groups and column slots.
+"""The loops of a matmul whose operands are Shared, following a plan of ``planning.bands``.
 
-Each core holds a block of accumulators in its Local tiles: groups of 128 rows (32 per PE) by slots of 128 columns, or
-64 where other work shares the pool. For each piece of K the rows of A are loaded once into Shared tiles, then for each
-slot a piece of B, and every accumulator advances by one cooperative bundle. The accumulators are a queue: a bundle
-takes the oldest and publishes its successor, so each is named by the same distance every time, and loops stay loops.
+Each core holds a block of accumulators in its Local tiles: the row groups of all lanes by the slots of a column block.
+For each piece of K the rows of A are loaded once into a Shared tile per lane, then for each slot a piece of B, and
+every accumulator advances by one cooperative bundle. The accumulators of a lane are a queue: a bundle takes the oldest
+and publishes its successor, so each is named by the same distance every time, and loops stay loops: their code does
+not depend on how many groups, slots, blocks and pieces there are.
 
-Shared operands have power-of-two K, so what is left of K behind the full pieces is cut into powers of two. The last
-piece of the sum is post-processed and stored bundle by bundle.
+The last piece of the sum is post-processed and stored bundle by bundle.
 """
 
 from __future__ import annotations
@@ -18,163 +18,330 @@ from functools import partial
 from xdsl.ir import SSAValue
 
 from ptoc.dialects import tile
-from ptoc.dialects.tile import QueueType, SharedType, TileLayout, TileType
-from ptoc.isa.registers import PE_COUNT
-from ptoc.passes.planning.shared import GROUP_ROWS, SharedTiling, sum_schedule
-from ptoc.passes.planning.tiling import Rectangle
+from ptoc.dialects.tile import Hand, HandAttr, QueueType, SharedType, TileLayout, TileType
+from ptoc.isa.registers import HANDS, PE_COUNT
+from ptoc.passes.planning.bands import A_HAND, B_HAND, Band, Lane
+from ptoc.passes.planning.sums import LONG_SUM, SumSchedule
 from ptoc.passes.products import Product
 from ptoc.passes.rewriting import Emitter, Index
-from ptoc.passes.tile_values import pe_id
+from ptoc.passes.tile_values import divided, pe_id
 
 _B_NAME = 63
 """The Shared tile that holds the piece of B; those of A count from 0."""
 
-PE_ROWS = GROUP_ROWS // PE_COUNT
+_RESIDENT_NAME = 8
+"""The first Shared tile of rows of A that stay."""
+
+Queues = Sequence[SSAValue | None]
+"""The accumulators of each lane: a queue, or the only one, or nothing before that exists."""
+
+
+_Group = Callable[[Emitter, Index, "SSAValue | None"], "SSAValue | None"]
+"""What happens to one group: an emitter, its number, and the accumulators before and after."""
+
+
+@dataclass(frozen=True)
+class _Slot:
+    """A slot of a block: its first column and its width."""
+
+    col: Index
+    width: Index
 
 
 @dataclass(frozen=True)
 class _Block:
-    """A block of accumulators: its first row and column, and how many row groups and column slots it has."""
+    """A block of accumulators: its first row, its first slot, and how many columns it has behind that."""
 
     row: Index
-    col: Index
-    groups: int
-    slots: int
+    first: _Slot
+    left: Index
+    resident: Sequence[SSAValue] | None
+    """The rows of A of the last piece, where they stay for all blocks of columns."""
+
+
+@dataclass(frozen=True)
+class _Piece:
+    """Part of the sum: its first k and depth; whether its operands are Local, it starts or it completes the sums."""
+
+    k: Index
+    depth: int
+    local: bool
+    first: bool = False
+    last: bool = False
 
 
 @dataclass(frozen=True)
 class SharedProduct:
-    """One rectangle of a product, in blocks of ``tiling.groups`` by ``tiling.slots`` accumulators."""
+    """One band of a product's rows, over all of its columns."""
 
     product: Product
-    area: Rectangle
-    tiling: SharedTiling
+    band: Band
 
     def emit(self) -> None:
-        """Emit the loops: full blocks, and once more with other counts for what is left of rows and columns."""
-        area = self.area
-        for row, row_end, groups in _cuts(area.row, area.rows // GROUP_ROWS, self.tiling.groups, GROUP_ROWS):
-            for col, col_end, slots in _cuts(
-                area.col, area.cols // self.tiling.cols, self.tiling.slots, self.tiling.cols
-            ):
-                self._blocks((row, row_end, groups), (col, col_end, slots))
-
-    def _blocks(self, rows: tuple[int, int, int], cols: tuple[int, int, int]) -> None:
-        """The blocks of one kind, row by row."""
+        """Emit the loops over row blocks and column blocks."""
+        band, columns = self.band, self.band.columns
 
         def row_of_blocks(e: Emitter, row: Index, _: Sequence[SSAValue]) -> Sequence[SSAValue]:
+            resident = self._rows_of_a(e, row, self._schedule.last, _RESIDENT_NAME) if band.resident else None
+
             def block(e: Emitter, col: Index, _: Sequence[SSAValue]) -> Sequence[SSAValue]:
-                return self._block(e, _Block(row, col, rows[2], cols[2]))
+                end = e.minimum(e.add(col, columns.block), band.col + columns.total)
+                last = band.col + (columns.blocks - 1) * columns.block
+                width = e.if_equal(col, last, columns.last_first, columns.first)
+                self._block(e, _Block(row, _Slot(col, width), e.sub(e.sub(end, col), width), resident))
+                return ()
 
-            return e.loop(cols[0], cols[1], cols[2] * self.tiling.cols, block, name="col", keep=True)
+            cols = band.col, band.col + columns.total, columns.block
+            return e.loop(*(cols if by_rows else divided(e, *cols)), block, name="col", keep=self._keep)
 
-        self.product.top.loop(rows[0], rows[1], rows[2] * GROUP_ROWS, row_of_blocks, name="row", keep=True)
+        # Cores share the longer of the two loops.
+        by_rows = band.repeat >= columns.blocks
+        top = self.product.top
+        rows = band.row, band.row + band.rows, band.block_rows
+        top.loop(*(divided(top, *rows) if by_rows else rows), row_of_blocks, name="row", keep=self._keep)
 
-    def _block(self, e: Emitter, block: _Block) -> Sequence[SSAValue]:
+    def _block(self, e: Emitter, block: _Block) -> None:
         """Start the block's accumulators, add all pieces, store the results."""
-        plan = sum_schedule(self.product.shape.k, self.tiling.k, has_c=not self.product.first_differs)
-        queue = e.emit(tile.QueueOp(self._queue_type())).result
+        band, plan = self.band, self._schedule
+        started = self.product.shape.started
+        queues: Queues = [self._empty(e, lane) for lane in band.lanes]
         if self.product.c is not None:
-            queue = self._slots(e, block, partial(self._fill, block), queue)
+            queues = self._slots(e, block, self._fill(block), queues)
+        if band.head:
+            queues = self._piece(e, block, _Piece(0, band.head, local=True, first=not started), queues)
+            started = True
         if plan.first is not None:
-            queue = self._piece(e, block, queue, *plan.first, first=True)
-        (queue,) = e.loop(
-            plan.start,
-            plan.stop,
-            self.tiling.k,
-            lambda e, k, carried: (self._piece(e, block, carried[0], k, self.tiling.k),),
-            (queue,),
-            name="k",
-            keep=True,
-        )
-        for piece in plan.middle:
-            queue = self._piece(e, block, queue, *piece)
-        self._piece(e, block, queue, *plan.last, first=plan.first is None and self.product.first_differs, last=True)
-        return ()
+            queues = self._piece(e, block, self._at(*plan.first, first=True), queues)
+        if plan.start < plan.stop:
 
-    def _queue_type(self) -> QueueType:
-        return QueueType(self._type(last=False))
+            def piece(e: Emitter, k: Index, carried: Sequence[SSAValue]) -> Sequence[SSAValue]:
+                return _present(self._piece(e, block, self._at(k, plan.step), carried))
 
-    def _type(self, *, last: bool) -> TileType:
-        return TileType.get(PE_ROWS, self.tiling.cols, self.product.type_of_piece(last=last), TileLayout.CUBE_M32)
+            loop = plan.start, plan.stop, plan.step
+            queues = e.loop(*loop, piece, _present(queues), name="k", keep=self._keep)
+        for k, depth in plan.middle:
+            queues = self._piece(e, block, self._at(k, depth), queues)
+        self._piece(e, block, self._at(*plan.last, first=plan.first is None and not started, last=True), queues)
+
+    def _at(self, k: Index, depth: int, *, first: bool = False, last: bool = False) -> _Piece:
+        return _Piece(k, depth, self.band.local, first, last)
+
+    @property
+    def _schedule(self) -> SumSchedule:
+        return self.band.schedule(self.product.shape)
+
+    @property
+    def _keep(self) -> bool:
+        """Whether loops of one iteration stay loops: the code of a long sum does not depend on its size."""
+        return self.product.shape.k >= LONG_SUM
+
+    def _empty(self, e: Emitter, lane: Lane) -> SSAValue | None:
+        """The queue of a lane before its first accumulator; a lone accumulator needs none."""
+        if lane.groups * self.band.columns.slots == 1:
+            return None
+        return e.emit(tile.QueueOp(QueueType(self._type(lane)))).result
+
+    def _type(self, lane: Lane, *, last: bool = False) -> TileType:
+        layout = TileLayout(lane.layout.lower())
+        return TileType.get(lane.pe_rows, self.band.columns.width, self.product.type_of_piece(last=last), layout)
 
     def _slots(
+        self, e: Emitter, block: _Block, slot: Callable[[Emitter, _Slot, Queues], Queues], queues: Queues
+    ) -> Queues:
+        """``slot(emitter, slot, queues)`` for every slot of a block, from left to right."""
+        columns = self.band.columns
+        if columns.slots == 1:
+            return slot(e, block.first, queues)
+
+        def body(e: Emitter, _: Index, carried: Sequence[SSAValue]) -> Sequence[SSAValue]:
+            col, width, left, *before = carried
+            queues = _present(slot(e, _Slot(col, width), before))
+            after = e.minimum(e.lowest_bit(left), columns.width)
+            return (*(e.index(v) for v in (e.add(col, width), after, e.sub(left, after))), *queues)
+
+        start = (block.first.col, block.first.width, block.left)
+        _, _, _, *after = e.loop(0, columns.slots, 1, body, (*map(e.index, start), *_present(queues)), name="slot")
+        return after
+
+    def _groups(self, e: Emitter, lane: Lane, group: _Group, queue: SSAValue | None) -> SSAValue | None:
+        """``group(emitter, number, queue)`` for every group of a lane."""
+        if lane.groups == 1:
+            return group(e, 0, queue)
+
+        def body(e: Emitter, number: Index, carried: Sequence[SSAValue]) -> Sequence[SSAValue]:
+            return _present([group(e, number, carried[0])])
+
+        return e.loop(0, lane.groups, 1, body, _present([queue]), name="group")[0]
+
+    def _each_lane(self) -> list[tuple[int, Lane, int]]:
+        """Number, lane, and the offset of its first row in the block."""
+        found, offset = [], 0
+        for number, lane in enumerate(self.band.lanes):
+            found.append((number, lane, offset))
+            offset += lane.total_rows
+        return found
+
+    def _fill(self, block: _Block) -> Callable[[Emitter, _Slot, Queues], Queues]:
+        """Load the accumulators of one slot."""
+        c = self.product.c
+        assert c is not None
+
+        def accumulator(
+            lane: Lane, row: Index, slot: _Slot, e: Emitter, number: Index, queue: SSAValue | None
+        ) -> SSAValue:
+            rows, pes, rest = _share(lane)
+            size = (rows, slot.width)
+            acc = c.load(e, _pe_row(e, lane, row, number), slot.col, size, pes, self._type(lane), rest)
+            return _pushed(e, _pinned(acc, lane.hand), queue)
+
+        def fill(e: Emitter, slot: _Slot, queues: Queues) -> Queues:
+            return [
+                self._groups(e, lane, partial(accumulator, lane, e.add(block.row, offset), slot), queues[number])
+                for number, lane, offset in self._each_lane()
+            ]
+
+        return fill
+
+    def _piece(self, e: Emitter, block: _Block, piece: _Piece, queues: Queues) -> Queues:
+        """Advance every accumulator of the block by a piece of the sum; the last one stores the results."""
+        parents: Sequence[SSAValue] = ()
+        if not piece.local:
+            resident = block.resident if piece.last else None
+            parents = resident or self._rows_of_a(e, block.row, (piece.k, piece.depth), 0)
+
+        def slot(e: Emitter, slot: _Slot, queues: Queues) -> Queues:
+            b = self._columns_of_b(e, piece, slot)
+            return [
+                self._groups(
+                    e,
+                    lane,
+                    partial(self._bundle, piece, slot, lane, e.add(block.row, offset), parents[number : number + 1], b),
+                    queues[number],
+                )
+                for number, lane, offset in self._each_lane()
+            ]
+
+        return self._slots(e, block, slot, queues)
+
+    def _rows_of_a(self, e: Emitter, row: Index, piece: tuple[Index, int], first_name: int) -> Sequence[SSAValue]:
+        """The rows of A of every lane in Shared tiles, for one piece of the sum."""
+        a, (k, depth) = self.product.a, piece
+        return [
+            a.load_shared(
+                e,
+                e.add(row, offset),
+                k,
+                (lane.total_rows, depth),
+                SharedType.get(lane.total_rows, depth, a.dtype),
+                first_name + number,
+            )
+            for number, lane, offset in self._each_lane()
+        ]
+
+    def _columns_of_b(self, e: Emitter, piece: _Piece, slot: _Slot) -> SSAValue:
+        """The columns of B of a slot, in a Shared tile or in one of every PE."""
+        b, width = self.product.b, self.band.columns.width
+        size = (piece.depth, slot.width)
+        if not piece.local:
+            return b.load_shared(e, piece.k, slot.col, size, SharedType.get(piece.depth, width, b.dtype), _B_NAME)
+        type_ = TileType.get(piece.depth, width, b.dtype, TileLayout.CUBE_N8)
+        return _pinned(b.load(e, piece.k, slot.col, size, self.band.pes, type_), B_HAND)
+
+    def _local_rows(self, e: Emitter, piece: _Piece, lane: Lane, row: Index) -> SSAValue:
+        """Each PE's rows of A in a Local tile."""
+        a, (rows, pes, rest) = self.product.a, _share(lane)
+        type_ = TileType.get(lane.pe_rows, piece.depth, a.dtype, TileLayout(lane.layout.lower()))
+        return _pinned(a.load(e, row, piece.k, (rows, piece.depth), pes, type_, rest), A_HAND)
+
+    def _bundle(
         self,
+        piece: _Piece,
+        slot: _Slot,
+        lane: Lane,
+        row: Index,
+        parent: Sequence[SSAValue],
+        b: SSAValue,
         e: Emitter,
-        block: _Block,
-        slot: Callable[[Emitter, Index, Sequence[SSAValue]], Sequence[SSAValue]],
-        queue: SSAValue,
-    ) -> SSAValue:
-        """``slot(emitter, column, (queue,))`` for every slot of a block."""
-        width = self.tiling.cols
-        (queue,) = e.loop(
-            0,
-            block.slots * width,
-            width,
-            lambda e, col, carried: slot(e, e.add(block.col, col), carried),
-            (queue,),
-            name="slot",
+        number: Index,
+        queue: SSAValue | None,
+    ) -> SSAValue | None:
+        """Advance the accumulator of one group of a lane from ``row`` on; ``parent`` are its Shared rows of A."""
+        acc = None
+        if self.product.c is not None or not piece.first:
+            acc, queue = _popped(e, queue)
+        share = rows, pes, rest = _share(lane)
+        pe_row = partial(_pe_row, e, lane, row, number)
+        type_ = self._type(lane, last=piece.last)
+        if piece.local:
+            a, size = self._local_rows(e, piece, lane, pe_row()), (rows, slot.width, piece.depth)
+        else:
+            a, size = _view(e, parent[0], lane, number, piece.depth), (lane.rows, slot.width, piece.depth)
+        d = self.product.piece(
+            e,
+            acc,
+            (a, b),
+            size,
+            pes if piece.local else PE_COUNT,
+            type_,
+            share=share,
+            row=pe_row,
+            col=slot.col,
+            first=piece.first,
+            last=piece.last,
         )
+        _pinned(d, lane.hand)
+        if not piece.last:
+            return _pushed(e, d, queue)
+        self.product.dest.store(e, d, pe_row(), slot.col, (rows, slot.width), pes, rest)
         return queue
 
-    def _pe_row(self, e: Emitter, block: _Block, group: int) -> Index:
-        """The first row of this PE in a row group."""
-        return e.add(e.mul(pe_id(e), PE_ROWS), e.add(block.row, group * GROUP_ROWS))
 
-    def _fill(self, block: _Block, e: Emitter, col: Index, carried: Sequence[SSAValue]) -> Sequence[SSAValue]:
-        """Load the accumulators of one slot."""
-        assert self.product.c is not None
-        queue = carried[0]
-        for group in range(block.groups):
-            row, size = self._pe_row(e, block, group), (PE_ROWS, self.tiling.cols)
-            c = self.product.c.load(e, row, col, size, PE_COUNT, self._type(last=False))
-            queue = e.emit(tile.PushOp(c, queue)).result
-        return (queue,)
-
-    def _piece(
-        self,
-        e: Emitter,
-        block: _Block,
-        queue: SSAValue,
-        k: Index,
-        depth: int,
-        *,
-        first: bool = False,
-        last: bool = False,
-    ) -> SSAValue:
-        """Advance every accumulator of the block by ``depth`` products; the last time, store the results."""
-        product = self.product
-        a_type = SharedType.get(GROUP_ROWS, depth, product.a.dtype)
-        b_type = SharedType.get(depth, self.tiling.cols, product.b.dtype)
-        rows = [
-            product.a.load_shared(e, e.add(block.row, group * GROUP_ROWS), k, a_type, group)
-            for group in range(block.groups)
-        ]
-        size = (GROUP_ROWS, self.tiling.cols, depth)
-
-        def slot(e: Emitter, col: Index, carried: Sequence[SSAValue]) -> Sequence[SSAValue]:
-            queue = carried[0]
-            b = product.b.load_shared(e, k, col, b_type, _B_NAME)
-            for group, a in enumerate(rows):
-                acc = None
-                if not first or product.c is not None:
-                    acc, queue = e.emit(tile.PopOp(queue)).results
-                row = partial(self._pe_row, e, block, group)
-                d = product.piece(
-                    e, acc, (a, b), size, PE_COUNT, self._type(last=last), row=row, col=col, first=first, last=last
-                )
-                if last:
-                    product.dest.store(e, d, row(), col, (PE_ROWS, self.tiling.cols), PE_COUNT)
-                else:
-                    queue = e.emit(tile.PushOp(d, queue)).result
-            return (queue,)
-
-        return self._slots(e, block, slot, queue)
+def _present(queues: Queues) -> list[SSAValue]:
+    """Queues that exist: only what starts a lone accumulator has none before it."""
+    return [queue for queue in queues if queue is not None]
 
 
-def _cuts(first: int, count: int, per_block: int, size: int) -> list[tuple[int, int, int]]:
-    """Start, end and parts per block of the full blocks, then of the rest."""
-    whole, rest = divmod(count, per_block)
-    middle = first + whole * per_block * size
-    cuts = [(first, middle, per_block)] if whole else []
-    return cuts + ([(middle, middle + rest * size, rest)] if rest else [])
+def _pushed(e: Emitter, item: SSAValue, queue: SSAValue | None) -> SSAValue:
+    """The accumulators of a lane with one more."""
+    if queue is None or not isinstance(queue.type, QueueType):
+        return item
+    return e.emit(tile.PushOp(item, queue)).result
+
+
+def _popped(e: Emitter, queue: SSAValue | None) -> tuple[SSAValue, SSAValue | None]:
+    """The oldest accumulator of a lane, and the others."""
+    assert queue is not None
+    if not isinstance(queue.type, QueueType):
+        return queue, None
+    acc, rest = e.emit(tile.PopOp(queue)).results
+    return acc, rest
+
+
+def _share(lane: Lane) -> tuple[int, int, int]:
+    """Rows per PE, PEs, and the rest on one more PE, of what each PE does on its own."""
+    if lane.whole_pes:
+        return lane.pe_rows, lane.whole_pes, lane.rest
+    return lane.rest, 1, 0
+
+
+def _pe_row(e: Emitter, lane: Lane, row: Index, group: Index) -> Index:
+    """The first row of this PE in a group of a lane that starts at ``row``."""
+    row = e.add(row, e.mul(group, lane.rows))
+    return row if lane.pes == 1 else e.add(e.mul(pe_id(e), lane.pe_rows), row)
+
+
+def _pinned(value: SSAValue, hand: int) -> SSAValue:
+    """A tile whose hand the plan has chosen."""
+    op = value.owner
+    assert isinstance(op, tile.TileOperation)
+    op.properties["into"] = HandAttr(Hand(HANDS[hand]))
+    return value
+
+
+def _view(e: Emitter, parent: SSAValue, lane: Lane, group: Index, depth: int) -> SSAValue:
+    """The rows of one group in the Shared tile of its lane."""
+    if lane.groups == 1:
+        return parent
+    assert isinstance(parent.type, SharedType)
+    type_ = SharedType.get(lane.rows, depth, parent.type.dtype)
+    return e.emit(tile.ViewOp(parent, e.index(e.mul(group, type_.cells)), type_)).result

@@ -16,12 +16,13 @@ from xdsl.passes import ModulePass
 from xdsl.rewriter import Rewriter
 
 from ptoc.dialects import nd
+from ptoc.isa.registers import HANDS, LOCAL_POOL_BYTES
 from ptoc.passes.diagnostics import reject
 from ptoc.passes.local_product import LocalProduct
 from ptoc.passes.materialize_operands import WRITES
 from ptoc.passes.planning.rings import DoesNotFit
-from ptoc.passes.planning.shared import GROUP_ROWS, NARROW_SLOT_COLS, SLOT_COLS, SharedTiling, shared_tiling
-from ptoc.passes.planning.tiling import MatmulShape, Rectangle
+from ptoc.passes.planning.search import NoPlan, plan_product
+from ptoc.passes.planning.shapes import Rectangle
 from ptoc.passes.products import Product, product_of
 from ptoc.passes.rewriting import the_function
 from ptoc.passes.shared_product import SharedProduct
@@ -44,28 +45,23 @@ class TileMatmul(ModulePass):
             try:
                 for part in self._parts(product_of(op, store, matmul), alone=len(stores) == 1):
                     part.emit()
-            except DoesNotFit as reason:
+            except (DoesNotFit, NoPlan) as reason:
                 reject(matmul, str(reason), rule="Local tile pool of 256 KiB per PE")
             Rewriter.erase_op(store)
             if not matmul.result.uses:
                 Rewriter.erase_op(matmul)
 
     def _parts(self, product: Product, *, alone: bool) -> Iterator[SharedProduct | LocalProduct]:
-        """A rectangle of whole groups and slots, what is left to its right, and what is left below both."""
-        shape = product.shape
-        tiling = self._shared_tiling(shape, alone=alone and not product.needs_room)
-        rows = shape.m // GROUP_ROWS * GROUP_ROWS if tiling else 0
-        cols = shape.n // tiling.cols * tiling.cols if tiling else 0
-        if tiling is not None:
-            yield SharedProduct(product, Rectangle(0, 0, rows, cols), tiling)
-        if rows and cols < shape.n:
-            yield LocalProduct.plan(product, Rectangle(0, cols, rows, shape.n - cols))
-        if rows < shape.m:
-            yield LocalProduct.plan(product, Rectangle(rows, 0, shape.m - rows, shape.n))
+        """The bands of a product with Shared operands, or all of it with Local ones.
 
-    def _shared_tiling(self, shape: MatmulShape, *, alone: bool) -> SharedTiling | None:
-        """Wide slots fill the Local pool, so only a product that has the kernel for itself can have them."""
-        if not self.shared:
-            return None
-        wide = shared_tiling(shape, SLOT_COLS) if alone else None
-        return wide or shared_tiling(shape, NARROW_SLOT_COLS)
+        The accumulators of a product that has the kernel for itself may fill the Local pool; parameter tiles take room,
+        and a hand.
+        """
+        shape = product.shape
+        if self.shared:
+            pool = LOCAL_POOL_BYTES if alone and not product.needs_room else LOCAL_POOL_BYTES // 2
+            hands = len(HANDS) - product.needs_room
+            for band in plan_product(shape, pool, hands).bands:
+                yield SharedProduct(product, band)
+        else:
+            yield LocalProduct.plan(product, Rectangle(0, 0, shape.m, shape.n))

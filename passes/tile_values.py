@@ -41,23 +41,35 @@ class Array:
         return e.index(e.add(e.add(e.mul(row, self.stride), e.mul(col, self.dtype.nbytes)), self.start))
 
     def load(
-        self, e: Emitter, row: Index, col: Index, size: tuple[Index, Index], pes: int, type_: TileType
+        self, e: Emitter, row: Index, col: Index, size: tuple[Index, Index], pes: int, type_: TileType, rest: int = 0
     ) -> SSAValue:
-        """Load a block of ``size`` rows and columns at (row, col)."""
+        """Load a block of ``size`` rows and columns at (row, col); ``rest`` rows on one more PE."""
         offset = self.offset(e, row, col)
         extent = (e.index(size[0]), e.index(size[1]))
-        return e.emit(tile.LoadOp(self.memref, offset, e.index(self.stride), extent, pes, type_)).result
+        return e.emit(tile.LoadOp(self.memref, offset, e.index(self.stride), extent, pes, type_, rest=rest)).result
 
-    def load_shared(self, e: Emitter, row: Index, col: Index, type_: SharedType, name: int) -> SSAValue:
-        """Load a block at (row, col) into Shared tile ``name``, all of the type's rows and columns."""
-        offset = self.offset(e, row, col)
-        return e.emit(tile.LoadSharedOp(self.memref, offset, e.index(self.stride), name, type_)).result
-
-    def store(self, e: Emitter, value: SSAValue, row: Index, col: Index, size: tuple[Index, Index], pes: int) -> None:
-        """Store a tile's valid block of ``size`` rows and columns at (row, col)."""
+    def load_shared(
+        self, e: Emitter, row: Index, col: Index, size: tuple[Index, Index], type_: SharedType, name: int
+    ) -> SSAValue:
+        """Load a block of ``size`` rows and columns at (row, col) into Shared tile ``name``."""
         offset = self.offset(e, row, col)
         extent = (e.index(size[0]), e.index(size[1]))
-        e.emit(tile.StoreOp(value, self.memref, offset, e.index(self.stride), extent, pes))
+        return e.emit(tile.LoadSharedOp(self.memref, offset, e.index(self.stride), extent, name, type_)).result
+
+    def store(
+        self,
+        e: Emitter,
+        value: SSAValue,
+        row: Index,
+        col: Index,
+        size: tuple[Index, Index],
+        pes: int,
+        rest: int = 0,
+    ) -> None:
+        """Store a tile's valid block of ``size`` rows and columns at (row, col); ``rest`` rows from one more PE."""
+        offset = self.offset(e, row, col)
+        extent = (e.index(size[0]), e.index(size[1]))
+        e.emit(tile.StoreOp(value, self.memref, offset, e.index(self.stride), extent, pes, rest=rest))
 
 
 def pe_id(e: Emitter) -> SSAValue:
@@ -79,6 +91,11 @@ def core_count(e: Emitter) -> SSAValue:
     result = e.emit(tile.CoreCountOp()).result
     result.name_hint = "cores"
     return result
+
+
+def divided(e: Emitter, start: int, stop: int, step: int) -> tuple[Index, int, Index]:
+    """A core's part of a loop: it starts at its own number and advances by the number of cores."""
+    return e.add(e.mul(core_id(e), step), start), stop, e.mul(core_count(e), step)
 
 
 def array_of(value: SSAValue) -> Array:

@@ -14,6 +14,7 @@ from collections.abc import Sequence
 from enum import StrEnum
 from typing import cast
 
+from xdsl.dialects import arith
 from xdsl.dialects.builtin import (
     ArrayAttr,
     FlatSymbolRefAttrConstr,
@@ -59,6 +60,7 @@ from ptoc.isa import dtypes, layouts
 from ptoc.isa.dtypes import DType
 from ptoc.isa.postprocess import PreQuantMode, ReluMode
 from ptoc.isa.registers import (
+    CELL_BYTES,
     GENERATIONS,
     HANDS,
     MAX_COLUMNS,
@@ -281,6 +283,11 @@ class SharedType(ParametrizedAttribute, TypeAttribute):
         """SizeCode of the smallest object that holds the tile; a core is charged it once."""
         return size_code(layouts.element_bytes(self.rows.data * self.cols.data, self.dtype.bits))
 
+    @property
+    def cells(self) -> int:
+        """Cells that the elements fill, counted from the start of the tile."""
+        return layouts.element_bytes(self.rows.data * self.cols.data, self.dtype.bits) // CELL_BYTES
+
     @classmethod
     def parse_parameters(cls, parser: AttrParser) -> Sequence[Attribute]:
         with parser.in_angle_brackets():
@@ -424,7 +431,7 @@ class TileOperation(IRDLOperation):
 
     @property
     def mask(self) -> int:
-        """The PE mask."""
+        """The PEs whose tiles take part; a result is published on these."""
         return prefix_mask(self.pes.value.data)
 
     def tile_operands(self) -> tuple[SSAValue, ...]:
@@ -450,11 +457,33 @@ def _pes(count: int) -> IntegerAttr:
     return IntegerAttr(count, i64)
 
 
+class RowsOperation(TileOperation):
+    """An operation of which each PE does its own rows.
+
+    ``pes`` PEs have the same number of rows; with ``rest`` the PE behind them has that many. Dimensions are one value
+    for all PEs of a bundle, so the rest takes a bundle of its own.
+    """
+
+    rest = opt_prop_def(IntegerAttr.constr(i64))
+
+    @property
+    def mask(self) -> int:
+        return prefix_mask(self.pes.value.data + (self.rest is not None))
+
+    def verify_operation(self) -> None:
+        if self.rest is not None and self.rest.value.data < 1:
+            raise VerifyException("the rest has at least one row")
+
+
+def _rest(rows: int) -> dict[str, Attribute]:
+    return {"rest": IntegerAttr(rows, i64)} if rows else {}
+
+
 _NAMES = "(`slots` $slots^)? (`into` $into^)?"
 
 
 @irdl_op_definition
-class LoadOp(TileOperation):
+class LoadOp(RowsOperation):
     """TLOAD: ``rows x cols`` elements at ``source + offset``, rows ``stride`` bytes apart."""
 
     name = "tile.load"
@@ -465,7 +494,7 @@ class LoadOp(TileOperation):
     cols = operand_def(IndexType)
     result = result_def(TileType)
     assembly_format = (
-        "$source `[` $offset `]` `stride` $stride `size` $rows `,` $cols `pes` $pes "
+        "$source `[` $offset `]` `stride` $stride `size` $rows `,` $cols `pes` $pes (`rest` $rest^)? "
         f"{_NAMES} attr-dict `:` type($source) `->` type($result)"
     )
     traits = traits_def(MemoryReadEffect())
@@ -478,10 +507,17 @@ class LoadOp(TileOperation):
         size: tuple[SSAValue, SSAValue],
         pes: int,
         result: TileType,
+        *,
+        rest: int = 0,
     ) -> None:
-        super().__init__(operands=[source, offset, stride, *size], properties={"pes": _pes(pes)}, result_types=[result])
+        super().__init__(
+            operands=[source, offset, stride, *size],
+            properties={"pes": _pes(pes)} | _rest(rest),
+            result_types=[result],
+        )
 
     def verify_operation(self) -> None:
+        super().verify_operation()
         source = dtype_of(cast(MemRefType, self.source.type).element_type)
         if source.bits != cast(TileType, self.result.type).dtype.bits:
             raise VerifyException("array and tile have elements of one width")
@@ -489,23 +525,36 @@ class LoadOp(TileOperation):
 
 @irdl_op_definition
 class LoadSharedOp(TileOperation):
-    """TLOAD to Shared tile ``shared``, issued by one PE for the whole core; replaces what had the name."""
+    """TLOAD to Shared tile ``shared``, issued by one PE for the whole core; replaces what had the name.
+
+    The result's type is the largest shape that the tile may have: it holds ``rows x cols`` elements, all of them valid.
+    """
 
     name = "tile.load_shared"
     source = operand_def(MemRefType)
     offset = operand_def(IndexType)
     stride = operand_def(IndexType)
+    rows = operand_def(IndexType)
+    cols = operand_def(IndexType)
     shared = prop_def(IntegerAttr.constr(i64))
     result = result_def(SharedType)
     assembly_format = (
-        "$source `[` $offset `]` `stride` $stride `shared` $shared `pes` $pes "
+        "$source `[` $offset `]` `stride` $stride `size` $rows `,` $cols `shared` $shared `pes` $pes "
         f"{_NAMES} attr-dict `:` type($source) `->` type($result)"
     )
     traits = traits_def(MemoryReadEffect(), MemoryWriteEffect())
 
-    def __init__(self, source: SSAValue, offset: SSAValue, stride: SSAValue, shared: int, result: SharedType) -> None:
+    def __init__(
+        self,
+        source: SSAValue,
+        offset: SSAValue,
+        stride: SSAValue,
+        size: tuple[SSAValue, SSAValue],
+        shared: int,
+        result: SharedType,
+    ) -> None:
         super().__init__(
-            operands=[source, offset, stride],
+            operands=[source, offset, stride, *size],
             properties={"pes": _pes(1), "shared": IntegerAttr(shared, i64)},
             result_types=[result],
         )
@@ -521,7 +570,38 @@ class LoadSharedOp(TileOperation):
 
 
 @irdl_op_definition
-class StoreOp(TileOperation):
+class ViewOp(IRDLOperation):
+    """B.SUBVIEW: whole rows of a Shared tile, from cell ``offset`` on."""
+
+    name = "tile.view"
+    source = operand_def(SharedType)
+    offset = operand_def(IndexType)
+    result = result_def(SharedType)
+    assembly_format = "$source `[` $offset `]` attr-dict `:` type($source) `->` type($result)"
+    traits = traits_def(Pure())
+
+    def __init__(self, source: SSAValue, offset: SSAValue, result: SharedType) -> None:
+        super().__init__(operands=[source, offset], result_types=[result])
+
+    def verify_(self) -> None:
+        source, result = cast(SharedType, self.source.type), cast(SharedType, self.result.type)
+        if (source.cols, source.element) != (result.cols, result.element) or source.rows.data < result.rows.data:
+            raise VerifyException("a view has the columns and the type of its source, and some of its rows")
+        nbytes = layouts.element_bytes(result.rows.data * result.cols.data, result.dtype.bits)
+        if nbytes != size_bytes(result.size_code):
+            raise VerifyException(f"a view of {nbytes} bytes: the size is a power of two and at least a cell")
+
+
+def shared_load(operand: SSAValue) -> LoadSharedOp | None:
+    """The load behind a Shared operand, views looked through; ``None`` for other operands."""
+    owner = operand.owner
+    if isinstance(owner, ViewOp):
+        owner = owner.source.owner
+    return owner if isinstance(owner, LoadSharedOp) else None
+
+
+@irdl_op_definition
+class StoreOp(RowsOperation):
     """TSTORE: the valid ``rows x cols`` elements to ``dest + offset``, rows ``stride`` bytes apart."""
 
     name = "tile.store"
@@ -532,7 +612,7 @@ class StoreOp(TileOperation):
     rows = operand_def(IndexType)
     cols = operand_def(IndexType)
     assembly_format = (
-        "$value `,` $dest `[` $offset `]` `stride` $stride `size` $rows `,` $cols `pes` $pes "
+        "$value `,` $dest `[` $offset `]` `stride` $stride `size` $rows `,` $cols `pes` $pes (`rest` $rest^)? "
         f"{_NAMES} attr-dict `:` type($value) `->` type($dest)"
     )
     traits = traits_def(MemoryWriteEffect())
@@ -545,10 +625,13 @@ class StoreOp(TileOperation):
         stride: SSAValue,
         size: tuple[SSAValue, SSAValue],
         pes: int,
+        *,
+        rest: int = 0,
     ) -> None:
-        super().__init__(operands=[value, dest, offset, stride, *size], properties={"pes": _pes(pes)})
+        super().__init__(operands=[value, dest, offset, stride, *size], properties={"pes": _pes(pes)} | _rest(rest))
 
     def verify_operation(self) -> None:
+        super().verify_operation()
         dest = dtype_of(cast(MemRefType, self.dest.type).element_type)
         if dest.bits != cast(TileType, self.value.type).dtype.bits:
             raise VerifyException("array and tile have elements of one width")
@@ -630,7 +713,7 @@ class ScatterOp(TileOperation):
 
 
 @irdl_op_definition
-class MatmulOp(TileOperation):
+class MatmulOp(RowsOperation):
     """TMATMUL, or TMATMUL.ACC with ``acc``.
 
     With Local operands ``m, n, k`` are the valid sizes on each PE. With Shared ones the product is cooperative: ``m``
@@ -655,7 +738,7 @@ class MatmulOp(TileOperation):
     assembly_format = (
         "$a `,` $b (`acc` $acc^ `:` type($acc))? (`scale` $scale^ `:` type($scale))? "
         "(`words` $words^ `:` type($words))? (`slopes` $slopes^ `:` type($slopes))? "
-        "`size` $m `,` $n `,` $k (`post` $post^)? `pes` $pes "
+        "`size` $m `,` $n `,` $k (`post` $post^)? `pes` $pes (`rest` $rest^)? "
         f"{_NAMES} attr-dict `:` type($a) `,` type($b) `->` type($result)"
     )
     traits = traits_def(Pure())
@@ -672,10 +755,12 @@ class MatmulOp(TileOperation):
         scale: SSAValue | None = None,
         words: SSAValue | None = None,
         slopes: SSAValue | None = None,
+        *,
+        rest: int = 0,
     ) -> None:
         super().__init__(
             operands=[acc, a, b, scale, words, slopes, *size],
-            properties={"pes": _pes(pes)} | post_attr(post),
+            properties={"pes": _pes(pes)} | _rest(rest) | post_attr(post),
             result_types=[result],
         )
 
@@ -701,11 +786,21 @@ class MatmulOp(TileOperation):
         """Whether the operands are Shared."""
         return isinstance(self.a.type, SharedType)
 
+    @property
+    def mask(self) -> int:
+        """In a cooperative product PEs without rows publish nothing."""
+        rows = self.m.owner.value if isinstance(self.m.owner, arith.ConstantOp) else None
+        if not self.cooperative or not isinstance(rows, IntegerAttr):
+            return super().mask
+        pe_rows = layouts.M_ROWS[cast(TileType, self.result.type).layout.data.isa_name]
+        return prefix_mask(min(PE_COUNT, -(-rows.value.data // pe_rows)))
+
     def verify_operation(self) -> None:
+        super().verify_operation()
         a, b, d = self.a.type, self.b.type, cast(TileType, self.result.type)
         mode = self.pre_quant_mode
         if isinstance(a, SharedType) and isinstance(b, SharedType):
-            if self.pes.value.data != PE_COUNT:
+            if self.pes.value.data != PE_COUNT or self.rest is not None:
                 raise VerifyException("all PEs take part in a cooperative product")
             layout = d.layout
             if layout.data.isa_name not in layouts.M_ROWS:
@@ -733,7 +828,6 @@ class MatmulOp(TileOperation):
             raise VerifyException("the accumulator has the accumulator type and the layout of the result")
         if mode.code == 0 and c.capacity != d.capacity:
             raise VerifyException("accumulator and result have one capacity")
-
 
     def _verify_columns(self, words: SSAValue | None, wanted: bool) -> None:
         if (words is not None) != wanted:
@@ -873,6 +967,7 @@ TILE = Dialect(
     [
         LoadOp,
         LoadSharedOp,
+        ViewOp,
         StoreOp,
         CompareOp,
         ScatterOp,

@@ -239,6 +239,8 @@ class _Replay:
         self.state = _State()
         self.names: dict[tuple[int, int], tuple[int, int]] = {}
         self.number = {id(step): n for n, step in enumerate(steps_of(program))}
+        self.published: dict[int, int] = {}
+        """The hand of every generation: what a loop or a queue hands on stands where it was published."""
         self.peak = 0
 
     def run(self, program: Program) -> None:
@@ -343,9 +345,9 @@ class _Replay:
         self.publish(step, hand, pes)
 
     def locate(self, step: Step, value: int, pes: tuple[int, ...]) -> tuple[int, int]:
-        hand = self.hands[value]
         generation = self.state.bound[value]
         assert isinstance(generation, int)
+        hand = self.published.get(generation, self.hands[value])
         distances = {_position(self.state.rings[pe][hand], generation) for pe in pes}
         if 0 in distances:
             raise DoesNotFit(
@@ -368,6 +370,7 @@ class _Replay:
         generation = state.next_generation
         state.next_generation += 1
         state.bound[step.defines] = generation
+        self.published[generation] = hand
         for pe in pes:
             before = state.rings[pe][hand]
             kept = ((older, nbytes + step.nbytes) for older, nbytes in before[: GENERATIONS - 1])

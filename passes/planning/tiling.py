@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import lru_cache
 
 from ptoc.isa import layouts
@@ -21,6 +21,7 @@ from ptoc.isa.registers import (
     size_code,
 )
 from ptoc.passes.planning.rings import Carried, DoesNotFit, Loop, Program, Step, plan
+from ptoc.passes.planning.shapes import MatmulShape
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,33 +98,6 @@ def line_width(length: int, widest: int) -> int:
     if length < 64 * PE_COUNT:
         return length
     return min(256, ROW_MAJOR_BYTES // widest, power_of_two(length // (16 * PE_COUNT) + 1))
-
-
-@dataclass(frozen=True, slots=True)
-class Rectangle:
-    """Part of a matrix."""
-
-    row: int
-    col: int
-    rows: int
-    cols: int
-
-
-@dataclass(frozen=True, slots=True)
-class MatmulShape:
-    """``m x n`` sums of ``k`` products of types ``a`` and ``b``; ``has_c`` when they start from a matrix."""
-
-    m: int
-    n: int
-    k: int
-    a: DType
-    b: DType
-    accumulator: DType
-    has_c: bool
-
-    def part(self, area: Rectangle) -> MatmulShape:
-        """The product that computes part of the result."""
-        return replace(self, m=area.rows, n=area.cols)
 
 
 @dataclass(frozen=True, slots=True)

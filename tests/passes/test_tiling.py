@@ -10,17 +10,20 @@ from hypothesis import strategies as st
 
 from ptoc.isa import dtypes, layouts
 from ptoc.isa.dtypes import DType
-from ptoc.isa.registers import size_bytes, size_code
+from ptoc.isa.registers import LOCAL_POOL_BYTES, size_bytes, size_code
 from ptoc.passes.planning.rings import Carried, DoesNotFit, Loop, Step, replay
+from ptoc.passes.planning.shapes import MatmulShape
 from ptoc.passes.planning.tiling import (
     AGED_OUT,
     AGED_OUT_HANDS,
-    MatmulShape,
+    LARGE_ROW_MAJOR_BYTES,
+    ROW_MAJOR_BYTES,
     MatmulTiling,
     line_width,
     matmul_tiling,
     plain_tiling,
     power_of_two,
+    row_major_bytes,
     split_rows,
 )
 
@@ -153,7 +156,7 @@ extents = st.one_of(st.integers(1, 40), st.integers(1, 600), st.sampled_from([27
 def test_matmul_tiles_fit_whatever_the_shape(
     m: int, n: int, k: int, types: tuple[DType, DType, DType], has_c: bool
 ) -> None:
-    shape = MatmulShape(m, n, k, *types, has_c)
+    shape = MatmulShape(m, n, k, *types, has_c, types[2])
     tiling = matmul_tiling(shape)
     assert_fits(tiling, shape)
     assert power_of_two(tiling.n) == tiling.n
@@ -164,12 +167,12 @@ def test_matmul_tiles_fit_whatever_the_shape(
 @pytest.mark.parametrize("types", TYPES, ids=lambda t: "-".join(map(str, t)))
 def test_one_step_in_k_and_wide_rows(types: tuple[DType, DType, DType], has_c: bool) -> None:
     """Then half of all tiles are accumulators: the case that takes most room."""
-    shape = MatmulShape(277, 276, 27, *types, has_c)
+    shape = MatmulShape(277, 276, 27, *types, has_c, types[2])
     assert_fits(matmul_tiling(shape), shape)
 
 
 def half_precision(m: int, n: int, k: int) -> MatmulTiling:
-    return matmul_tiling(MatmulShape(m, n, k, dtypes.FP16, dtypes.FP16, dtypes.FP32, True))
+    return matmul_tiling(MatmulShape(m, n, k, dtypes.FP16, dtypes.FP16, dtypes.FP32, True, dtypes.FP32))
 
 
 def test_few_rows_take_the_narrow_layout() -> None:
@@ -181,3 +184,13 @@ def test_large_problems_read_their_operands_a_limited_number_of_times() -> None:
     """A is read once per block of columns, B once per 32 rows; the rings leave no room for much wider blocks."""
     tiling = half_precision(2048, 2048, 2048)
     assert 2048 // tiling.n + 2048 // tiling.m <= 1.25 * (4 + 64)
+
+
+@given(st.integers(1, 8), st.integers(0, 1), st.integers(0, 6), st.sampled_from([1, 2, 4, 8]))
+def test_tiles_of_streaming_kernels_fit(loads: int, predicates: int, constants: int, widest: int) -> None:
+    nbytes = row_major_bytes(loads, predicates, constants, widest)
+    assert nbytes in (ROW_MAJOR_BYTES, LARGE_ROW_MAJOR_BYTES)
+    if nbytes == LARGE_ROW_MAJOR_BYTES:
+        steps = ([nbytes] * loads + [max(128, nbytes // widest // 8)] * predicates) * 32
+        most = max(sum(steps[start : start + 16]) for start in range(loads + predicates))
+        assert most + constants * nbytes + 64 * 128 <= LOCAL_POOL_BYTES

@@ -29,7 +29,8 @@ func.func @copy(%a: memref<64x4xf32>, %out: memref<64x4xf32>) {
 
 // -----
 
-// A core takes every so manieth iteration, perhaps none: x1 is its number and x2 the number of cores.
+// A core takes every so manieth iteration, perhaps none: x1 is its number and x2 the number of cores. The
+// step takes no register while the loop runs.
 func.func @divided(%a: memref<64x4xf32>, %out: memref<64x4xf32>) {
   %4 = arith.constant 4 : index
   %16 = arith.constant 16 : index
@@ -46,13 +47,13 @@ func.func @divided(%a: memref<64x4xf32>, %out: memref<64x4xf32>) {
   func.return
 }
 // CHECK:       pto.program @divided
-// CHECK:       pto.inst "slli x1, 6, ->[[FIRST:[a-z0-9]+]]"
-// CHECK:       pto.inst "slli x2, 6, ->[[STEP:[a-z0-9]+]]"
-// CHECK:       pto.inst "c.movr [[FIRST]], ->[[I:[a-z0-9]+]]"
-// CHECK:       BSTART COND, [[EXIT:L[0-9]+]]
+// CHECK:       pto.inst "hl.lis 64, ->[[SCALE:[a-z0-9]+]]"
+// CHECK:       pto.inst "slli x1, 6, ->[[I:[a-z0-9]+]]"
+// CHECK-NEXT:  pto.bundle
+// CHECK-NEXT:  BSTART COND, [[EXIT:L[0-9]+]]
 // CHECK-NEXT:  setc.geui [[I]]
 // CHECK:       pto.label "[[LOOP:L[0-9]+]]"
-// CHECK:       pto.inst "add [[I]], [[STEP]], ->[[I]]"
+// CHECK:       pto.inst "madd x2, [[SCALE]], [[I]], ->[[I]]"
 // CHECK:       BSTART COND, [[LOOP]]
 // CHECK:       pto.label "[[EXIT]]"
 

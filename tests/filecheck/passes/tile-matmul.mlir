@@ -1,6 +1,7 @@
 // RUN: ptoc opt -p tile-matmul --split-input-file %s | filecheck %s
 
-// Two blocks of 16 rows on two PEs, the last row on PE0; K in one piece.
+// One group of 33 rows: 16 on each of two PEs, one on the third. Nine columns are a slot of one and a slot of eight, 20
+// products a piece of sixteen and one of four.
 func.func @ragged(%a: memref<33x20xf16>, %b: memref<20x9xf16>, %c: memref<33x9xf32>, %out: memref<33x9xf32>) {
   %0 = nd.load %a : memref<33x20xf16> -> tensor<33x20xf16>
   %1 = nd.load %b : memref<20x9xf16> -> tensor<20x9xf16>
@@ -10,14 +11,16 @@ func.func @ragged(%a: memref<33x20xf16>, %b: memref<20x9xf16>, %c: memref<33x9xf
   func.return
 }
 // CHECK-LABEL: @ragged
-// CHECK:       tile.pe_id
-// CHECK:       [[C:%[a-z0-9_]+]] = tile.load %c{{.*}} pes 2 {{.*}} -> !tile.tile<16x16xf32, cube_m16>
-// CHECK:       tile.load %a{{.*}} pes 2 {{.*}} -> !tile.tile<16x32xf16, cube_m16>
-// CHECK:       tile.load %b{{.*}} pes 2 {{.*}} -> !tile.tile<32x16xf16, cube_n8>
-// CHECK:       [[D:%[a-z0-9_]+]] = tile.matmul {{.*}} acc [[C]]
-// CHECK:       tile.store [[D]], %out{{.*}} pes 2
-// CHECK:       tile.matmul {{.*}} pes 1
-// CHECK:       tile.store {{.*}} pes 1
+// CHECK:       scf.for %row = {{.*}} to %c33
+// CHECK-NEXT:  [[QUEUE:%[a-z0-9_]+]] = tile.queue
+// CHECK-NEXT:  scf.for %slot = %c0 to %c2 step %c1 iter_args({{.*}} = %c0, {{.*}} = %c1, {{.*}} = %c8, {{.*}} = [[QUEUE]])
+// CHECK:       tile.load %c{{.*}} pes 2 rest 1 into T
+// CHECK:       tile.load_shared %a{{.*}} size %c33, %c16 shared 0 pes 1
+// CHECK:       tile.load_shared %b{{.*}} size %c16, [[WIDTH:%[a-z0-9_]+]] shared 63 pes 1
+// CHECK:       tile.matmul {{.*}} size %c33, [[WIDTH]], %c16 pes 4 into T
+// CHECK:       tile.load_shared %a{{.*}} size %c33, %c4 shared 0 pes 1
+// CHECK:       tile.matmul {{.*}} size %c33, [[WIDTH:%[a-z0-9_]+]], %c4 pes 4 into T
+// CHECK:       tile.store {{.*}} size %c16, [[WIDTH]] pes 2 rest 1
 // CHECK-NOT:   nd.store
 
 // -----
@@ -33,10 +36,12 @@ func.func @long_sum(%a: memref<16x600xf16>, %b: memref<600x8xf16>, %out: memref<
 // CHECK-LABEL: @long_sum
 // CHECK:       [[FIRST:%[a-z0-9_]+]] = tile.matmul
 // CHECK-NOT:   relu
-// CHECK:       [[SUM:%[a-z0-9_]+]] = scf.for {{.*}} iter_args([[CARRIED:%[a-z0-9_]+]] = [[FIRST]])
+// CHECK:       [[SUM:%[a-z0-9_]+]] = scf.for %k{{.*}} iter_args([[CARRIED:%[a-z0-9_]+]] = [[FIRST]])
 // CHECK:       [[NEXT:%[a-z0-9_]+]] = tile.matmul {{.*}} acc [[CARRIED]]
 // CHECK-NEXT:  scf.yield [[NEXT]]
-// CHECK:       tile.matmul {{.*}} acc [[SUM]] {{.*}} post <relu> pes 1 {{.*}} -> !tile.tile<{{.*}}xf16, cube_m16>
+// CHECK:       tile.matmul {{.*}} acc [[SUM]]
+// CHECK:       tile.matmul {{.*}} acc {{.*}} post <relu> pes 4 into U {{.*}} -> !tile.tile<{{.*}}xf16, cube_m16>
+// CHECK-NEXT:  arith
 
 // -----
 
@@ -52,8 +57,8 @@ func.func @copy(%a: memref<4x4xf32>, %out: memref<4x4xf32>) {
 
 // -----
 
-// Whole groups of 128 rows and slots of columns have Shared operands: C fills a queue, each piece of K takes the oldest
-// accumulator and appends its successor, the last piece stores it. What is left on the right has Local operands.
+// C fills a queue, each piece of K takes the oldest accumulator and appends its successor, the last piece stores it. The
+// cores share the rows.
 func.func @shared(%a: memref<128x1024xf16>, %b: memref<1024x264xf16>, %c: memref<128x264xf32>, %out: memref<128x264xf32>) {
   %0 = nd.load %a : memref<128x1024xf16> -> tensor<128x1024xf16>
   %1 = nd.load %b : memref<1024x264xf16> -> tensor<1024x264xf16>
@@ -63,11 +68,14 @@ func.func @shared(%a: memref<128x1024xf16>, %b: memref<1024x264xf16>, %c: memref
   func.return
 }
 // CHECK-LABEL: @shared
+// CHECK:       [[START:%[a-z0-9_]+]] = arith.muli %core, %c128
+// CHECK:       [[STEP:%[a-z0-9_]+]] = arith.muli %cores, %c128
+// CHECK:       scf.for %row = [[START]] to %c128 step [[STEP]]
 // CHECK:       [[EMPTY:%[a-z0-9_]+]] = tile.queue
-// CHECK:       [[FULL:%[a-z0-9_]+]] = scf.for %slot{{.*}} iter_args({{.*}} = [[EMPTY]])
+// CHECK:       [[FULL:%[a-z0-9_]+]] = scf.for %slot{{.*}} = [[EMPTY]])
 // CHECK:       [[C:%[a-z0-9_]+]] = tile.load %c
 // CHECK-NEXT:  tile.push [[C]]
-// CHECK:       scf.for %k{{.*}} iter_args({{.*}} = [[FULL]])
+// CHECK:       scf.for %k{{.*}} iter_args({{.*}} = {{%[a-z0-9_]+}})
 // CHECK:       [[A:%[a-z0-9_]+]] = tile.load_shared %a{{.*}} shared 0 pes 1
 // CHECK:       [[B:%[a-z0-9_]+]] = tile.load_shared %b{{.*}} shared 63 pes 1
 // CHECK-NEXT:  [[OLD:%[a-z0-9_]+]], [[REST:%[a-z0-9_]+]] = tile.pop
@@ -76,8 +84,44 @@ func.func @shared(%a: memref<128x1024xf16>, %b: memref<1024x264xf16>, %c: memref
 // CHECK:       tile.pop
 // CHECK-NEXT:  [[D:%[a-z0-9_]+]] = tile.matmul
 // CHECK:       tile.store [[D]], %out
-// CHECK:       tile.load %a{{.*}} -> !tile.tile<32x{{.*}}, cube_m32>
-// CHECK:       tile.store
+
+// -----
+
+// Two groups of 128 rows rotate through hand T: a bundle reads the rows of one in a view of the Shared tile of both. The
+// 44 rows below have a lane of their own, in hand U.
+func.func @lanes(%a: memref<300x64xf16>, %b: memref<64x64xf16>, %out: memref<300x64xf32>) {
+  %0 = nd.load %a : memref<300x64xf16> -> tensor<300x64xf16>
+  %1 = nd.load %b : memref<64x64xf16> -> tensor<64x64xf16>
+  %2 = nd.matmul_acc %0, %1 : tensor<300x64xf16>, tensor<64x64xf16> -> tensor<300x64xf32>
+  nd.store %2, %out : tensor<300x64xf32> -> memref<300x64xf32>
+  func.return
+}
+// CHECK-LABEL: @lanes
+// CHECK:       [[A:%[a-z0-9_]+]] = tile.load_shared %a{{.*}} size %c256, %c64 shared 0
+// CHECK:       [[BELOW:%[a-z0-9_]+]] = tile.load_shared %a{{.*}} size %c44, %c64 shared 1
+// CHECK:       [[B:%[a-z0-9_]+]] = tile.load_shared %b
+// CHECK:       scf.for %group
+// CHECK:       [[CELL:%[a-z0-9_]+]] = arith.muli %group, %c128
+// CHECK-NEXT:  [[ROWS:%[a-z0-9_]+]] = tile.view [[A]][[[CELL]]] : !tile.shared<256x64xf16> -> !tile.shared<128x64xf16>
+// CHECK-NEXT:  tile.matmul [[ROWS]], [[B]] size %c128, %c64, %c64 pes 4 into T
+// CHECK:       tile.store {{.*}} size %c32, %c64 pes 4
+// CHECK:       tile.matmul [[BELOW]], [[B]] size %c44, %c64, %c64 pes 4 into U
+// CHECK:       tile.store {{.*}} size %c16, %c64 pes 2 rest 12
+
+// -----
+
+// Seven columns and seven products are no power of two: in Local operands they take one cell of each.
+func.func @local(%a: memref<100x7xf16>, %b: memref<7x7xf16>, %out: memref<100x7xf32>) {
+  %0 = nd.load %a : memref<100x7xf16> -> tensor<100x7xf16>
+  %1 = nd.load %b : memref<7x7xf16> -> tensor<7x7xf16>
+  %2 = nd.matmul_acc %0, %1 : tensor<100x7xf16>, tensor<7x7xf16> -> tensor<100x7xf32>
+  nd.store %2, %out : tensor<100x7xf32> -> memref<100x7xf32>
+  func.return
+}
+// CHECK-LABEL: @local
+// CHECK:       [[B:%[a-z0-9_]+]] = tile.load %b{{.*}} size %c7, %c7 pes 4 into M {{.*}} cube_n8
+// CHECK:       [[A:%[a-z0-9_]+]] = tile.load %a{{.*}} into N
+// CHECK:       tile.matmul [[A]], [[B]] size {{.*}}, %c7, %c7
 
 // -----
 

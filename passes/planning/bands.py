@@ -1,0 +1,195 @@
+"""Blocks of accumulators: which sums a core holds at a time, in which hands, and what that costs.
+
+The rows of the result are cut into *groups*: 128 rows, 32 on each of the four PEs, or what is left at the bottom. A
+*lane* is a hand and the groups whose accumulators rotate through it. A *band* is a number of row blocks with the same
+lanes; each of its blocks of accumulators spans the groups of all lanes and the slots of ``columns``, and reads its rows
+of A and its columns of B once.
+
+A hand has sixteen generations and the oldest may not be named, so a lane rotates at most fifteen accumulators; with
+sixteen of them in every ring the tiles of all lanes have to fit the Local pool. Groups of different size stand in
+different hands, because a PE without rows publishes nothing.
+
+Operands are Shared, except where whole cells would be wasted on them: a few products at the start of every sum
+(``head``), or the last columns (a band that is ``local``). Local operands need two hands, M for B and N for A.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from ptoc.isa import layouts
+from ptoc.isa.dtypes import DType
+from ptoc.isa.registers import GENERATIONS, HANDS, size_bytes, size_code
+from ptoc.passes.planning.columns import Columns
+from ptoc.passes.planning.cost import Cost, k_cell, up
+from ptoc.passes.planning.shapes import MatmulShape
+from ptoc.passes.planning.sums import SumSchedule, local_sum, shared_sum
+
+GROUP_ROWS = 128
+"""Rows of a cooperative matmul: 32 on each of the four PEs."""
+
+HALF_GROUP_ROWS = 64
+"""Up to so many rows a group has 16 on each PE."""
+
+LIVE = GENERATIONS - 1
+"""Accumulators that one hand can rotate."""
+
+B_HAND, A_HAND = HANDS.index("M"), HANDS.index("N")
+"""The hands of Local operands."""
+
+
+@dataclass(frozen=True, slots=True)
+class Lane:
+    """``groups`` groups of ``rows`` rows each, whose accumulators rotate through one hand."""
+
+    hand: int
+    groups: int
+    rows: int
+
+    @property
+    def total_rows(self) -> int:
+        return self.groups * self.rows
+
+    @property
+    def pe_rows(self) -> int:
+        """Rows of a group on a PE that has its full share."""
+        return 16 if self.rows <= HALF_GROUP_ROWS else 32
+
+    @property
+    def layout(self) -> str:
+        return layouts.CUBE_M16 if self.pe_rows == 16 else layouts.CUBE_M32
+
+    @property
+    def whole_pes(self) -> int:
+        """PEs with their full share of rows."""
+        return self.rows // self.pe_rows
+
+    @property
+    def rest(self) -> int:
+        """Rows of the PE behind those."""
+        return self.rows % self.pe_rows
+
+    @property
+    def pes(self) -> int:
+        """PEs that have rows."""
+        return -(-self.rows // self.pe_rows)
+
+    @property
+    def parts(self) -> int:
+        """Bundles for what each PE does on its own: dimensions are one value for all PEs of a bundle."""
+        return (self.whole_pes > 0) + (self.rest > 0)
+
+    def tile_bytes(self, dtype: DType, cols: int) -> int:
+        """Capacity of a tile with a PE's rows of a group."""
+        return _cube_bytes(self.layout, dtype, self.pe_rows, cols)
+
+
+@dataclass(frozen=True, slots=True)
+class Band:
+    """``repeat`` row blocks from (``row``, ``col``) on, each with the groups of all lanes.
+
+    Bundles add ``depth`` products per element. The first ``head`` products have Local operands, in a ``local`` band
+    all. ``resident`` are the products of the last piece, if its rows of A stay in Shared storage for all blocks of
+    columns.
+    """
+
+    row: int
+    col: int
+    repeat: int
+    lanes: tuple[Lane, ...]
+    columns: Columns
+    depth: int
+    head: int = 0
+    resident: int = 0
+    local: bool = False
+
+    @property
+    def block_rows(self) -> int:
+        return sum(lane.total_rows for lane in self.lanes)
+
+    @property
+    def rows(self) -> int:
+        return self.repeat * self.block_rows
+
+    @property
+    def pes(self) -> int:
+        """PEs that have rows in some lane."""
+        return max(lane.pes for lane in self.lanes)
+
+    def schedule(self, shape: MatmulShape) -> SumSchedule:
+        """The pieces of the sums behind the head."""
+        if self.local:
+            return local_sum(shape.k, self.depth, started=shape.started)
+        started = shape.started or self.head > 0
+        return shared_sum(self.head, shape.k, self.depth, started=started, resident=self.resident)
+
+
+def _cube_bytes(layout: str, dtype: DType, rows: int, cols: int) -> int:
+    return size_bytes(size_code(layouts.cube_geometry(layout, dtype.bits, rows, cols).storage_bytes))
+
+
+def a_shared_bytes(shape: MatmulShape, lane: Lane, depth: int) -> int:
+    """Capacity of the Shared tile with all rows of a lane."""
+    return size_bytes(size_code(lane.total_rows * depth * shape.a.bits // 8))
+
+
+def b_shared_bytes(shape: MatmulShape, width: int, depth: int) -> int:
+    """Capacity of the Shared tile with a slot's columns of B."""
+    return size_bytes(size_code(depth * width * shape.b.bits // 8))
+
+
+def shared_bytes(shape: MatmulShape, band: Band) -> int:
+    """Shared storage that a band takes."""
+    if band.local:
+        return 0
+    total = b_shared_bytes(shape, band.columns.width, band.depth)
+    for lane in band.lanes:
+        total += a_shared_bytes(shape, lane, band.depth)
+        total += a_shared_bytes(shape, lane, band.resident) if band.resident else 0
+    return total
+
+
+def local_bytes(shape: MatmulShape, band: Band) -> int:
+    """Local storage that a band takes on a PE once its rings are full."""
+    width, deepest = band.columns.width, band.depth if band.local else band.head
+    tiles = [lane.tile_bytes(shape.accumulator, width) for lane in band.lanes]
+    if deepest:
+        tiles.append(_cube_bytes(layouts.CUBE_N8, shape.b, deepest, width))
+        tiles.append(max(lane.tile_bytes(shape.a, deepest) for lane in band.lanes))
+    return GENERATIONS * sum(tiles)
+
+
+def band_cost(shape: MatmulShape, band: Band) -> Cost:
+    """What a band costs."""
+    columns, lanes = band.columns, band.lanes
+    slots = columns.slots * columns.blocks
+    pieces = [depth for _, depth in band.schedule(shape).pieces()]
+    alone = pieces if band.local else [band.head] if band.head else []
+    together = [] if band.local else pieces
+    groups = sum(lane.groups for lane in lanes)
+    parts = sum(lane.groups * lane.parts for lane in lanes)
+    streamed = len(together) - (band.resident > 0)
+
+    bundles = parts * slots * (2 if shape.has_c else 1)
+    bundles += len(together) * slots * (1 + groups) + streamed * columns.blocks * len(lanes)
+    bundles += len(alone) * slots * (1 + 2 * parts) + (len(lanes) if band.resident else 0)
+
+    issued = 0
+    for lane in lanes:
+        cell = k_cell(shape, lane.layout)
+        depth = sum(up(d, cell) for d in [*alone, *together])
+        issued += lane.groups * lane.pes * lane.pe_rows * depth
+
+    sums, summed = band.rows * columns.total, sum(alone)
+    a_products = (sum(together) - band.resident) * columns.blocks + band.resident + summed * slots
+    b_products = sum(together) + summed * band.pes
+    return Cost(
+        a=band.rows * a_products * shape.a.bits // 8,
+        b=band.repeat * b_products * columns.total * shape.b.bits // 8,
+        c=sums * shape.accumulator.nbytes * shape.has_c,
+        d=sums * shape.result.nbytes,
+        bundles=band.repeat * bundles,
+        issued=band.repeat * issued * columns.issued,
+        local_bytes=local_bytes(shape, band),
+        shared_bytes=shared_bytes(shape, band),
+    )

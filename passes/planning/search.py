@@ -1,0 +1,296 @@
+"""Choosing the bands of a product: every way to cut its rows, the best columns for each, and then the best plan.
+
+The traffic of a plan is exact, so the search needs no guess: little traffic first, then little code, then few bundles.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from functools import lru_cache, partial
+from typing import TypeVar
+
+from ptoc.isa import layouts
+from ptoc.isa.registers import HANDS, LOCAL_POOL_BYTES, MAX_DIMENSION, SHARED_POOL_BYTES
+from ptoc.passes.planning.bands import (
+    GROUP_ROWS,
+    HALF_GROUP_ROWS,
+    LIVE,
+    Band,
+    Lane,
+    a_shared_bytes,
+    b_shared_bytes,
+    band_cost,
+    local_bytes,
+)
+from ptoc.passes.planning.columns import CELL_COLS, Columns, cut_columns
+from ptoc.passes.planning.cost import Cost, issued_bound, k_cell, lower_bound
+from ptoc.passes.planning.shapes import MatmulShape
+from ptoc.passes.planning.sums import deepest_piece, floor_power_of_two, shared_sum
+
+WIDTHS = (128, 64, 32, 16, 8)
+"""Columns of a slot."""
+
+LIKE_TRAFFIC = 1.05
+"""Plans whose traffic is no further apart compete by the number of their bundles."""
+
+LIKE_BUNDLES = 1.15
+"""Of these, plans whose number of bundles is no further apart compete by their traffic."""
+
+SIMPLER_CODE = 1.12
+"""How much more traffic than the least is paid for a single lane: each lane has code of its own."""
+
+UTILIZATION = 0.98
+"""The least part of the issued multiply-adds that the best cells would issue as well."""
+
+LOCAL_DEPTH_BYTES = 256
+"""Bytes of a row of A in a Local tile."""
+
+T = TypeVar("T")
+
+
+class NoPlan(Exception):
+    """A product has no plan; the text says what does not fit."""
+
+
+@dataclass(frozen=True, slots=True)
+class ProductPlan:
+    """Bands that cover a product, and what they cost together."""
+
+    shape: MatmulShape
+    bands: tuple[Band, ...]
+    cost: Cost
+
+    @property
+    def lanes(self) -> int:
+        return sum(len(band.lanes) for band in self.bands)
+
+    @property
+    def ratio(self) -> float:
+        """Traffic over the lower bound."""
+        return self.cost.traffic / lower_bound(self.shape)
+
+    @property
+    def utilization(self) -> float:
+        """Multiply-adds of the best cells over those that are issued."""
+        return issued_bound(self.shape) / self.cost.issued
+
+    def __add__(self, other: ProductPlan) -> ProductPlan:
+        return ProductPlan(self.shape, self.bands + other.bands, self.cost + other.cost)
+
+
+@dataclass(frozen=True, slots=True)
+class _Rows:
+    """Row groups without hands: ``repeat`` row blocks of lanes (groups, rows)."""
+
+    repeat: int
+    lanes: tuple[tuple[int, int], ...]
+
+
+@lru_cache(maxsize=256)
+def plan_product(shape: MatmulShape, pool: int = LOCAL_POOL_BYTES, hands: int = len(HANDS)) -> ProductPlan:
+    """The plan for a product whose accumulators may take ``pool`` bytes of each PE and the first ``hands`` hands.
+
+    ``NoPlan`` when there is none.
+    """
+    plans = candidates(shape, pool, hands)
+    if not plans:
+        raise NoPlan(f"no block of {shape.m} x {shape.n} sums of {shape.k} products fits the tile pools")
+    return choose(plans)
+
+
+def candidates(shape: MatmulShape, pool: int = LOCAL_POOL_BYTES, hands: int = len(HANDS)) -> list[ProductPlan]:
+    """A plan for every way to cut the rows; with Local operands at the edges where Shared ones would waste cells."""
+    plans = list(_plans(shape, pool, hands, head=0, strip=0))
+    if any(plan.utilization >= UTILIZATION for plan in plans) or shape.trans_a or shape.trans_b:
+        return plans
+    heads, strips = {0, shape.k % k_cell(shape, layouts.CUBE_M32)}, {0, shape.n % CELL_COLS}
+    if shape.n <= WIDTHS[0]:
+        strips.add(shape.n)
+    for head, strip in [(h, s) for h in sorted(heads) for s in sorted(strips) if (h or s) and not (h and s == shape.n)]:
+        plans += _plans(shape, pool, hands, head=head, strip=strip)
+    return plans
+
+
+def choose(plans: Sequence[ProductPlan]) -> ProductPlan:
+    """The plan to use: no wasted cells, then little traffic, then little code, then few bundles."""
+    plans = [p for p in plans if p.utilization >= UTILIZATION] or [max(plans, key=lambda p: p.utilization)]
+    least = min(p.cost.traffic for p in plans)
+    simple = [p for p in plans if p.lanes == 1 and p.cost.traffic <= least * SIMPLER_CODE]
+    return _best([(plan, plan.cost) for plan in simple or plans])[0]
+
+
+def _best(found: Sequence[tuple[T, Cost]]) -> tuple[T, Cost]:
+    """Among what moves about the least, the one with about the fewest bundles, among these what moves the least."""
+    least = min(cost.traffic for _, cost in found)
+    found = [each for each in found if each[1].traffic <= least * LIKE_TRAFFIC]
+    fewest = min(cost.bundles for _, cost in found)
+    found = [each for each in found if each[1].bundles <= fewest * LIKE_BUNDLES]
+    return min(found, key=lambda each: (each[1].traffic, each[1].bundles, each[1].local_bytes))
+
+
+def _plans(shape: MatmulShape, pool: int, hands: int, *, head: int, strip: int) -> Iterator[ProductPlan]:
+    """Plans with ``head`` products and ``strip`` columns of Local operands."""
+    sides: Sequence[ProductPlan | None] = _strips(shape, pool, strip) if strip else [None]
+    for cut in _row_cuts(shape.m) if strip < shape.n else ():
+        chosen = [_band(shape, rows, pool, 2 if head else hands, shape.n - strip, head) for rows in cut]
+        plan = _stack(shape, chosen)
+        if plan is not None:
+            yield from (plan if side is None else plan + side for side in sides)
+    if strip == shape.n:
+        yield from (side for side in sides if side is not None)
+
+
+def _stack(shape: MatmulShape, chosen: Sequence[tuple[Band, Cost] | None]) -> ProductPlan | None:
+    """Bands from top to bottom."""
+    bands, total, row = [], Cost(), 0
+    for each in chosen:
+        if each is None:
+            return None
+        band, cost = each
+        bands.append(replace(band, row=row) if row else band)
+        total += cost
+        row += band.rows
+    return ProductPlan(shape, tuple(bands), total)
+
+
+def _bottom(rest: int) -> tuple[tuple[int, int], ...]:
+    """Groups of the rows behind the last whole group, in the cells that waste least."""
+    if rest == 0:
+        return ()
+    if rest <= HALF_GROUP_ROWS or rest > GROUP_ROWS - 16:
+        return ((1, rest),)
+    return ((1, HALF_GROUP_ROWS), (1, rest - HALF_GROUP_ROWS))
+
+
+def _row_cuts(m: int) -> Iterator[tuple[_Rows, ...]]:
+    """Ways to cut the rows into bands: row blocks of some groups over one, two or four hands, then the rest."""
+    full, rest = divmod(m, GROUP_ROWS)
+    bottom = _bottom(rest)
+    for groups in range(1, min(full, len(HANDS) * LIVE) + 1):
+        repeat, left = divmod(full, groups)
+        tail = ((left, GROUP_ROWS), *bottom) if left else bottom
+        for hands in (1, 2, 4):
+            if groups % hands or groups // hands > LIVE:
+                continue
+            main = _Rows(repeat, ((groups // hands, GROUP_ROWS),) * hands)
+            yield (main, _Rows(1, tail)) if tail else (main,)
+            if bottom and repeat == 1 and hands == 1 and not left:
+                yield (_Rows(1, (*main.lanes, *bottom)),)
+    if not full:
+        yield (_Rows(1, bottom),)
+
+
+def _lanes(counts: tuple[tuple[int, int], ...], slots: int, hands: int) -> tuple[Lane, ...] | None:
+    """Lanes in the first ``hands`` hands; T#1 may not feed a result in T, so a lone accumulator stands elsewhere."""
+    free = list(range(hands))
+    if all(groups * slots == 1 for groups, _ in counts):
+        free = free[1:]
+    elif counts[0][0] * slots == 1:
+        free = [free[-1], *free[:-1]]
+    if len(counts) > len(free):
+        return None
+    return tuple(Lane(hand, *each) for hand, each in zip(free, counts))
+
+
+@lru_cache(maxsize=1024)
+def _band(shape: MatmulShape, rows: _Rows, pool: int, hands: int, cols: int, head: int) -> tuple[Band, Cost] | None:
+    """The best band for some rows and the first ``cols`` columns, and its cost; its row is filled in later."""
+    found = []
+    most = LIVE // max(groups for groups, _ in rows.lanes)
+    for width in WIDTHS if most else ():
+        columns = cut_columns(cols, width, most)
+        lanes = _lanes(rows.lanes, columns.slots, hands) if columns is not None else None
+        if columns is None or lanes is None:
+            continue
+        band = Band(0, 0, rows.repeat, lanes, columns, 0, head)
+        if head == shape.k:
+            band = replace(band, depth=head, head=0, local=True)
+        if local_bytes(shape, band) > pool:
+            continue
+        if band.local:
+            found.append((band, band_cost(shape, band)))
+            continue
+        for depth, resident in _depths(shape, band):
+            each = replace(band, depth=depth, resident=resident)
+            found.append((each, band_cost(shape, each)))
+    return _best(found) if found else None
+
+
+def _depths(shape: MatmulShape, band: Band) -> Iterator[tuple[int, int]]:
+    """Depths of pieces whose operands fit the Shared pool, as powers of two, and of a last piece that stays there.
+
+    The last piece stays only where that makes no piece of other code.
+    """
+    columns, started = band.columns, shape.has_c or band.head > 0
+    deepest = floor_power_of_two(deepest_piece(shape.k - band.head, started=started))
+    # A narrow slot has more rows in the same storage, of which a tile has no more than a dimension can say.
+    most = MAX_DIMENSION * columns.narrowest * shape.b.bits // 8
+    depth = next((d for d in _halves(deepest) if _fits(shape, band, d, 0) and _b_bytes(shape, band, d) <= most), 0)
+    if not depth:
+        return
+    yield depth, 0
+    if columns.blocks == 1 or shape.k - band.head <= depth:
+        return
+    resident = next((d for d in _halves(depth) if _fits(shape, band, depth, d)), 0)
+    cut = partial(shared_sum, band.head, shape.k, depth, started=started)
+    if resident and len(cut(resident=resident).middle) <= len(cut().middle):
+        yield depth, resident
+
+
+def _halves(n: int) -> Iterator[int]:
+    """A power of two and all smaller ones."""
+    return (1 << bit for bit in reversed(range(n.bit_length())))
+
+
+def _b_bytes(shape: MatmulShape, band: Band, depth: int) -> int:
+    return b_shared_bytes(shape, band.columns.width, depth)
+
+
+def _fits(shape: MatmulShape, band: Band, depth: int, resident: int) -> bool:
+    parents = sum(a_shared_bytes(shape, lane, d) for lane in band.lanes for d in (depth, resident) if d)
+    return parents + _b_bytes(shape, band, depth) <= SHARED_POOL_BYTES
+
+
+def _strips(shape: MatmulShape, pool: int, cols: int) -> list[ProductPlan]:
+    """The last ``cols`` columns as one slot with Local operands, in groups of 128 rows or, where it is wide, of 64.
+
+    What is left at the bottom is one group, or two of better cells, for each of which B is read once more.
+    """
+    columns = Columns(cols, cols, 1, cols, cols, cols)
+    for group_rows in (GROUP_ROWS, HALF_GROUP_ROWS):
+        full, rest = divmod(shape.m, group_rows)
+        plans = []
+        for bottom in dict.fromkeys((_bottom(rest), ((1, rest),) if rest else ())):
+            counts = _even(full) + [(1, groups, rows) for groups, rows in bottom]
+            counts = [(repeat, groups, rows or group_rows) for repeat, groups, rows in counts]
+            plans.append(_stack(shape, [_local_band(shape, pool, each, columns) for each in counts]))
+        found = [plan for plan in plans if plan is not None]
+        if found:
+            return found
+    return []
+
+
+def _even(full: int) -> list[tuple[int, int, int]]:
+    """Row blocks of as many groups as a hand rotates, about equally many in each; 0 rows stand for whole groups."""
+    if not full:
+        return []
+    groups = -(-full // -(-full // LIVE))
+    repeat, left = divmod(full, groups)
+    return [(repeat, groups, 0), *([(1, left, 0)] if left else [])]
+
+
+def _local_band(
+    shape: MatmulShape, pool: int, rows: tuple[int, int, int], columns: Columns
+) -> tuple[Band, Cost] | None:
+    """One lane of (repeat, groups, rows) with Local operands, as deep as the pool allows."""
+    repeat, groups, group_rows = rows
+    lanes = _lanes(((groups, group_rows),), 1, 2)
+    assert lanes is not None
+    deepest = LOCAL_DEPTH_BYTES * 8 // max(shape.a.bits, shape.b.bits)
+    for depth in _halves(deepest):
+        col = shape.n - columns.total
+        band = Band(0, col, repeat, lanes, columns, min(depth, shape.k), local=True)
+        if local_bytes(shape, band) <= pool:
+            return band, band_cost(shape, band)
+    return None

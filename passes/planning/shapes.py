@@ -1,0 +1,59 @@
+"""What a product is, as far as its planning is concerned."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+from ptoc.isa.dtypes import DType
+
+
+@dataclass(frozen=True, slots=True)
+class Rectangle:
+    """Part of a matrix."""
+
+    row: int
+    col: int
+    rows: int
+    cols: int
+
+
+@dataclass(frozen=True, slots=True)
+class MatmulShape:
+    """``m x n`` sums of ``k`` products of types ``a`` and ``b``; ``has_c`` when they start from a matrix.
+
+    ``result`` is the type in memory; ``scaled`` says that the first piece of a sum scales C, ``trans_a`` and
+    ``trans_b`` that an operand lies in memory as its transpose.
+    """
+
+    m: int
+    n: int
+    k: int
+    a: DType
+    b: DType
+    accumulator: DType
+    has_c: bool
+    result: DType
+    scaled: bool = False
+    trans_a: bool = False
+    trans_b: bool = False
+
+    @property
+    def started(self) -> bool:
+        """Whether the first piece of a sum is like the others: it adds to an accumulator."""
+        return self.has_c and not self.scaled
+
+    @property
+    def macs(self) -> int:
+        return self.m * self.n * self.k
+
+    @property
+    def a_bytes(self) -> int:
+        return self.m * self.k * self.a.bits // 8
+
+    @property
+    def b_bytes(self) -> int:
+        return self.k * self.n * self.b.bits // 8
+
+    def part(self, area: Rectangle) -> MatmulShape:
+        """The product that computes part of the result."""
+        return replace(self, m=area.rows, n=area.cols)

@@ -1,0 +1,64 @@
+"""Columns in slots: powers of two, the same number in every block, as few as possible."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from ptoc.passes.planning.columns import CELL_COLS, Columns, cut_columns
+
+WIDTHS = st.sampled_from([8, 16, 32, 64, 128])
+
+
+@given(st.integers(1, 10_000), WIDTHS, st.integers(1, 15))
+def test_every_block_has_the_same_number_of_slots(total: int, width: int, most: int) -> None:
+    columns = cut_columns(total, width, most)
+    if columns is None:
+        assert total % width, "whole slots can always be cut"
+        return
+    blocks = [columns.widths(n) for n in range(columns.blocks)]
+    assert sum(map(sum, blocks)) == total
+    assert {len(block) for block in blocks} == {columns.slots}
+    assert columns.slots <= most
+    assert all(w & (w - 1) == 0 and w <= width for block in blocks for w in block)
+    assert columns.issued == sum(-(-w // CELL_COLS) * CELL_COLS for block in blocks for w in block)
+    assert columns.narrowest == min(map(min, blocks))
+
+
+@given(st.integers(1, 10_000), WIDTHS, st.integers(4, 15))
+def test_widths_follow_from_what_is_left(total: int, width: int, most: int) -> None:
+    """The program computes them so: the first is given, the others are the lowest bit of what is left."""
+    columns = cut_columns(total, width, most)
+    if columns is None:
+        return
+    for n in range(columns.blocks):
+        left = min(columns.block, total - n * columns.block)
+        for number, w in enumerate(columns.widths(n)):
+            if number:
+                assert w == min(width, left & -left)
+            left -= w
+
+
+@pytest.mark.parametrize(
+    ("total", "width", "most", "expected"),
+    [
+        (512, 128, 15, Columns(512, 512, 4, 128, 128, 128)),
+        # Eight slots in three blocks of three: in the last block two are cut from one.
+        (1024, 128, 3, Columns(1024, 384, 3, 128, 128, 64)),
+        (1000, 128, 15, Columns(1000, 1000, 10, 128, 8, 8)),
+        (7, 128, 3, Columns(7, 7, 3, 128, 1, 1)),
+    ],
+)
+def test_examples(total: int, width: int, most: int, expected: Columns) -> None:
+    assert cut_columns(total, width, most) == expected
+
+
+def test_too_few_slots_for_ragged_columns() -> None:
+    assert cut_columns(127, 128, 3) is None
+
+
+@given(st.integers(1, 500).map(lambda n: 8 * n), st.sampled_from([64, 128]), st.integers(4, 15))
+def test_whole_cells_stay_whole(total: int, width: int, most: int) -> None:
+    columns = cut_columns(total, width, most)
+    assert columns is None or columns.issued <= total * 1.1

@@ -1,0 +1,130 @@
+"""Plans of products: legal on paper, close to the bound, and chosen the same way every time."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from ptoc.isa import dtypes
+from ptoc.isa.dtypes import DType
+from ptoc.isa.registers import (
+    GENERATIONS,
+    HANDS,
+    LOCAL_POOL_BYTES,
+    MAX_COLUMNS,
+    MAX_DIMENSION,
+    MAX_LOCAL_SIZE_CODE,
+    SHARED_POOL_BYTES,
+    size_code,
+)
+from ptoc.passes.planning.bands import A_HAND, B_HAND, Band, local_bytes, shared_bytes
+from ptoc.passes.planning.cost import issued_bound, lower_bound
+from ptoc.passes.planning.search import UTILIZATION, candidates, plan_product
+from ptoc.passes.planning.shapes import MatmulShape
+
+HALF = (dtypes.FP16, dtypes.FP16, dtypes.FP32)
+BYTES = (dtypes.S8, dtypes.S8, dtypes.S32)
+TYPES = [HALF, BYTES, (dtypes.FP32,) * 3, (dtypes.FP16, dtypes.FP32, dtypes.FP32), (dtypes.U16, dtypes.U8, dtypes.U32)]
+
+extents = st.one_of(st.integers(1, 40), st.integers(1, 600), st.integers(1, 4096), st.sampled_from([128, 1024, 8192]))
+
+
+def shape_of(m: int, n: int, k: int, types: tuple[DType, DType, DType], has_c: bool) -> MatmulShape:
+    return MatmulShape(m, n, k, *types, has_c, types[2])
+
+
+def square(n: int, types: tuple[DType, DType, DType] = HALF) -> MatmulShape:
+    return shape_of(n, n, n, types, types is HALF)
+
+
+def covered(bands: tuple[Band, ...]) -> set[tuple[int, int, int, int]]:
+    return {(band.row, band.col, band.rows, band.columns.total) for band in bands}
+
+
+@settings(deadline=None)
+@given(extents, extents, extents, st.sampled_from(TYPES), st.booleans(), st.booleans())
+def test_a_plan_covers_the_product_and_fits_the_machine(
+    m: int, n: int, k: int, types: tuple[DType, DType, DType], has_c: bool, alone: bool
+) -> None:
+    shape = shape_of(m, n, k, types, has_c)
+    pool = LOCAL_POOL_BYTES if alone else LOCAL_POOL_BYTES // 2
+    plan = plan_product(shape, pool)
+    areas = covered(plan.bands)
+    assert sum(rows * cols for _, _, rows, cols in areas) == m * n
+    for row, col, rows, cols in areas:
+        assert 0 <= row < row + rows <= m
+        assert 0 <= col < col + cols <= n
+    for band in plan.bands:
+        assert_band_fits(shape, band, pool)
+
+
+def assert_band_fits(shape: MatmulShape, band: Band, pool: int) -> None:
+    assert local_bytes(shape, band) <= pool
+    assert shared_bytes(shape, band) <= SHARED_POOL_BYTES
+    hands = [lane.hand for lane in band.lanes]
+    assert len(set(hands)) == len(hands)
+    if band.local or band.head:
+        assert not {A_HAND, B_HAND} & set(hands)
+    for lane in band.lanes:
+        live = lane.groups * band.columns.slots
+        assert live <= GENERATIONS - 1, "a full ring has one generation that may no longer be named"
+        assert live > 1 or HANDS[lane.hand] != "T", "T#1 may not feed a result in T"
+        assert size_code(lane.tile_bytes(shape.accumulator, band.columns.width)) <= MAX_LOCAL_SIZE_CODE
+    if band.local:
+        return
+    storage = band.depth * band.columns.width * shape.b.bits // 8
+    assert storage * 8 <= MAX_DIMENSION * band.columns.narrowest * shape.b.bits, "a tile has at most 65535 rows"
+    assert band.depth <= MAX_COLUMNS
+
+
+@pytest.mark.parametrize("n", [1024, 2048, 4096])
+def test_large_squares_come_close_to_the_bound(n: int) -> None:
+    assert plan_product(square(n)).ratio <= 1.3
+
+
+def test_large_integer_squares_come_closer() -> None:
+    assert plan_product(square(2048, BYTES)).ratio <= 1.25
+
+
+@pytest.mark.parametrize("types", [HALF, BYTES], ids=["half", "bytes"])
+def test_all_square_powers_of_two_have_one_kind_of_code(types: tuple[DType, DType, DType]) -> None:
+    for n in (256, 512, 1024, 2048, 4096, 8192, 16384):
+        assert plan_product(square(n, types)).lanes == 1
+
+
+@settings(deadline=None)
+@given(*[st.integers(64, 2048)] * 3, st.sampled_from([HALF, BYTES]), st.booleans())
+def test_cells_are_not_wasted(m: int, n: int, k: int, types: tuple[DType, DType, DType], has_c: bool) -> None:
+    plan = plan_product(shape_of(m, n, k, types, has_c))
+    assert plan.utilization >= UTILIZATION
+
+
+@settings(deadline=None)
+@given(*[st.integers(8, 64).map(lambda n: 16 * n)] * 3, st.sampled_from([HALF, BYTES]))
+def test_whole_cells_are_used_well(m: int, n: int, k: int, types: tuple[DType, DType, DType]) -> None:
+    plan = plan_product(shape_of(m, n, k, types, True))
+    assert m * n * k / plan.cost.issued >= 0.95
+
+
+@settings(deadline=None)
+@given(st.integers(1, 16), st.integers(1024, 2048), st.integers(1024, 2048), st.integers(0, 2))
+def test_thin_products_are_read_once(thin: int, x: int, y: int, place: int) -> None:
+    sizes = [x, y]
+    sizes.insert(place, thin)
+    assert plan_product(shape_of(*sizes, HALF, True)).ratio <= 1.1
+
+
+def test_the_bound_by_hand() -> None:
+    """4 MiB of float32 sums come in and go out; A and B stream past 327,680 accumulators on the chip."""
+    shape = square(1024)
+    assert lower_bound(shape) == pytest.approx(2 * 4 * 2**20 + 2 * 2 * 2**30 / 327_680**0.5)
+    small = square(128)
+    assert lower_bound(small) == 2 * 4 * 128**2 + 2 * 2 * 128**2
+    assert issued_bound(shape_of(17, 9, 20, HALF, True)) == 32 * 16 * 24
+
+
+def test_the_choice_is_among_the_candidates() -> None:
+    shape = shape_of(700, 500, 300, HALF, True)
+    assert plan_product(shape) in candidates(shape)
+    assert plan_product(shape) == plan_product(shape)
