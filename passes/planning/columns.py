@@ -89,8 +89,8 @@ def cut_columns(total: int, width: int, most: int) -> Columns | None:
 def _cuts(total: int, width: int, most: int, blocks: int) -> Iterator[Columns]:
     if blocks == 1:
         if _slots(total, width) <= most:
-            first = _lowest(total, width)
-            yield Columns(total, total, _slots(total, width), width, first, first)
+            only = _lowest(total, width)
+            yield Columns(total, total, _slots(total, width), width, only, only)
         return
     even = -(-total // (blocks * CELL_COLS)) * CELL_COLS
     for block in range(even, most * width + 1, CELL_COLS):
