@@ -113,13 +113,6 @@ class Emitter:
             return x
         return self.emit(arith.MuliOp(self.index(x), self.index(y))).result
 
-    def sub(self, x: Index, y: Index) -> Index:
-        if isinstance(x, int) and isinstance(y, int):
-            return x - y
-        if y == 0:
-            return x
-        return self.emit(arith.SubiOp(self.index(x), self.index(y))).result
-
     def minimum(self, x: Index, y: Index) -> Index:
         if isinstance(x, int) and isinstance(y, int):
             return min(x, y)
