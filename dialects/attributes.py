@@ -19,6 +19,7 @@ from xdsl.dialects.builtin import (
     ShapedType,
     Signedness,
     StridedLayoutAttr,
+    UnitAttr,
     bf16,
     f16,
     f32,
@@ -96,6 +97,11 @@ def shape_2d(type_: Attribute) -> tuple[int, int]:
     """Rows and columns of a 1-D (one row) or 2-D array or tensor type."""
     shape = cast(ShapedType, type_).get_shape()
     return (1, shape[0]) if len(shape) == 1 else (shape[0], shape[1])
+
+
+def unit_attrs(**flags: bool) -> dict[str, UnitAttr]:
+    """The properties for flags that are set."""
+    return {name: UnitAttr() for name, flag in flags.items() if flag}
 
 
 def verify_array_type(type_: Attribute) -> None:

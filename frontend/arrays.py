@@ -5,6 +5,7 @@ from __future__ import annotations
 import operator
 from collections.abc import Sequence
 from dataclasses import dataclass
+from enum import StrEnum
 from typing import Any
 
 import numpy as np
@@ -12,15 +13,23 @@ import numpy.typing as npt
 
 from ptoc.errors import ArgumentError
 
-CONTIGUOUS = "pass np.ascontiguousarray(...) of it, and copy the result back where the kernel assigns to it"
-
 LARGEST_EXTENT = (1 << 31) - 1
 """Rows or columns of an array: what stays below keeps every address of a launch inside 64 bits."""
+
+
+class Placement(StrEnum):
+    """How an argument gets into memory: as it is, as its transpose, or copied so that its rows are dense."""
+
+    ROWS = "rows"
+    TRANSPOSED = "transposed"
+    COPIED = "copied"
 
 
 @dataclass(frozen=True, slots=True)
 class ArraySpec:
     """Shape, dtype and byte strides of a one- or two-dimensional array.
+
+    What speaks of rows is of an array that stands in memory row by row (``placed``).
 
     Strides of axes with one element do not matter and are kept in their dense form, so equal specs compare equal.
     """
@@ -56,9 +65,47 @@ class ArraySpec:
     def dense(self) -> bool:
         return self.rows == 1 or self.row_stride == self.row_bytes
 
+    @property
+    def placement(self) -> Placement:
+        """How the array may be placed without a copy, if it may: columns adjacent, rows whole elements apart."""
+        if _by_rows(self):
+            return Placement.ROWS
+        return Placement.TRANSPOSED if _by_rows(self._transposed) else Placement.COPIED
+
+    @property
+    def _transposed(self) -> ArraySpec:
+        return ArraySpec(self.shape[::-1], self.dtype, self.strides[::-1])
+
+    def placed(self, placement: Placement) -> ArraySpec:
+        """The array that stands in memory."""
+        if placement is Placement.COPIED:
+            return ArraySpec(self.shape, self.dtype, dense_strides(self.shape, self.dtype.itemsize))
+        return self if placement is Placement.ROWS else self._transposed
+
+    @property
+    def may_overlap(self) -> bool:
+        """Whether two elements may share a byte: some axis steps less far than those inside it reach."""
+        if not self.size:
+            return False
+        reach = self.dtype.itemsize
+        for step, extent in sorted((abs(s), n) for s, n in zip(self.strides, self.shape) if n > 1):
+            if step < reach:
+                return True
+            reach += step * (extent - 1)
+        return False
+
     def __str__(self) -> str:
-        shape = "x".join(str(d) for d in self.shape)
-        return f"{shape} {self.dtype}" + ("" if self.dense else f", rows {self.row_stride} bytes apart")
+        text = f"{'x'.join(str(d) for d in self.shape)} {self.dtype}"
+        if self.placement is not Placement.ROWS:
+            return f"{text}, elements {' and '.join(map(str, self.strides))} bytes apart"
+        return text + ("" if self.dense else f", rows {self.row_stride} bytes apart")
+
+
+def _by_rows(spec: ArraySpec) -> bool:
+    item = spec.dtype.itemsize
+    if not spec.shape or spec.strides[-1] != item:
+        return False
+    return all(step >= 0 and step % item == 0 for step in spec.strides[:-1])
 
 
 def dense_strides(shape: Sequence[int], itemsize: int) -> tuple[int, ...]:
@@ -108,7 +155,7 @@ def spec_of(array: object, name: str) -> ArraySpec:
 
 
 def check_spec(shape: tuple[int, ...], dtype: np.dtype[Any], strides: tuple[int, ...], what: str) -> ArraySpec:
-    """A valid specification: one or two dimensions, a dtype of PTO, unit column stride, row stride ≥ 0."""
+    """A valid specification: one or two dimensions and a dtype of PTO."""
     if len(shape) not in (1, 2):
         raise ArgumentError(
             f"{what} has {len(shape)} dimensions; ptoc takes arrays of one or two",
@@ -121,26 +168,18 @@ def check_spec(shape: tuple[int, ...], dtype: np.dtype[Any], strides: tuple[int,
     check_dtype(dtype, what)
     dense = dense_strides(shape, dtype.itemsize)
     steps = tuple(d if extent <= 1 else s for extent, s, d in zip(shape, strides, dense))
-    if 0 in shape:
-        return ArraySpec(shape, dtype, dense)
-    if steps[-1] != dtype.itemsize:
-        raise ArgumentError(
-            f"{what} has columns {steps[-1]} bytes apart, its elements are {dtype.itemsize} bytes",
-            rule="TLOAD and TSTORE step through the columns of a row element by element",
-            hint=CONTIGUOUS,
-        )
-    if len(shape) == 2 and (steps[0] < 0 or steps[0] % dtype.itemsize):
-        raise ArgumentError(
-            f"{what} has rows {steps[0]} bytes apart; that must be zero or a positive multiple of {dtype.itemsize}",
-            rule="GM accesses are aligned to the element",
-            hint=CONTIGUOUS,
-        )
-    return ArraySpec(shape, dtype, steps)
+    return ArraySpec(shape, dtype, dense if 0 in shape else steps)
 
 
 def copy_with_strides(array: npt.NDArray[Any]) -> npt.NDArray[Any]:
-    """A copy of a checked array that keeps the row stride, a zero one too; elements between the rows are not copied."""
-    if array.flags.c_contiguous or not array.size:
+    """A copy of a checked array that keeps the stride between its rows, or between its columns where these are dense.
+
+    A stride of zero stays zero. Elements in between are not copied, and where neither is dense the copy is.
+    """
+    placement = spec_of(array, "it").placement
+    if placement is Placement.TRANSPOSED:
+        return copy_with_strides(array.T).T
+    if array.flags.c_contiguous or not array.size or placement is Placement.COPIED:
         return array.copy()
     if array.strides[0] == 0:
         return np.broadcast_to(array[:1].copy(), array.shape)

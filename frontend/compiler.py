@@ -9,7 +9,7 @@ from typing import Any
 
 from xdsl.utils.exceptions import VerifyException
 
-from ptoc.arrays import ArraySpec
+from ptoc.arrays import ArraySpec, Placement
 from ptoc.backend.encoder import encode
 from ptoc.backend.lowering import statements
 from ptoc.dialects import make_context
@@ -30,8 +30,37 @@ def trace_kernel(
     names: Sequence[str],
     where: SourceLocation | None,
 ) -> tuple[Trace, Results]:
-    """Run a kernel on stand-ins; the IR it wrote down, and where its results are."""
-    trace = Trace(name, specs, names, where)
+    """Run a kernel on stand-ins; the IR it wrote down, and where its results are.
+
+    Arguments that lie column by column are first taken as transposes. Those of which something else than a matmul
+    needs the elements are then placed as copies, and the kernel is run once more.
+    """
+    places = [spec.placement for spec in specs]
+    if Placement.TRANSPOSED in places:
+        try:
+            trace, results = _trace(function, name, specs, places, names, where)
+        except PtocError:
+            by_column = set(range(len(places)))
+        else:
+            by_column = trace.visited_by_column()
+            if not any(place is Placement.TRANSPOSED and n in by_column for n, place in enumerate(places)):
+                return trace, results
+        places = [
+            Placement.COPIED if place is Placement.TRANSPOSED and n in by_column else place
+            for n, place in enumerate(places)
+        ]
+    return _trace(function, name, specs, places, names, where)
+
+
+def _trace(
+    function: Callable[..., Any],
+    name: str,
+    specs: Sequence[ArraySpec],
+    places: Sequence[Placement],
+    names: Sequence[str],
+    where: SourceLocation | None,
+) -> tuple[Trace, Results]:
+    trace = Trace(name, specs, places, names, where)
     try:
         returned = function(*trace.arguments)
     except RecursionError:
@@ -99,6 +128,7 @@ def compile_kernel(
     return Program(
         name,
         tuple(specs),
+        tuple(trace.places),
         tuple(names),
         tuple(kinds),
         tuple(types),

@@ -17,6 +17,7 @@ import numpy.typing as npt
 from xdsl.dialects.builtin import TensorType
 from xdsl.ir import Operation, SSAValue
 
+from ptoc.arrays import Placement
 from ptoc.dialects import nd
 from ptoc.dialects.attributes import Predicate
 from ptoc.errors import PtocError, ShapeError, UnsupportedError, caller_location
@@ -133,24 +134,36 @@ def _require_matrices(name: str, x: Tracer, y: Tracer) -> None:
 
 def _product(x: Tracer, y: Tracer, result: np.dtype[Any]) -> Tracer:
     """A product of matrices that fit, for which numpy gives ``result``."""
-    a, b = _without_widening(x), _without_widening(y)
+    (a, trans_a), (b, trans_b) = (_as_it_lies(v) for v in (x, y))
     accumulator = _accumulator(a, b, x, y, result)
     shape = (x.shape[0], y.shape[1])
     stored = result if _same_sum(accumulator, result) else accumulator.numpy
     type_ = TensorType(builtin_element(stored), shape)
-    value = x.trace.value(("matmul", a, b, type_), lambda: nd.MatmulAccOp(a, b, None, type_))
+    value = x.trace.value(
+        ("matmul", a, b, trans_a, trans_b, type_),
+        lambda: nd.MatmulAccOp(a, b, None, type_, trans_a=trans_a, trans_b=trans_b),
+    )
     traced = x.trace.tracer(value, stored)
     return traced if stored == result else astype(traced, result)
 
 
-def _without_widening(x: Tracer) -> SSAValue:
-    """An operand without an exact ``astype`` in front of it: the machine widens by itself."""
-    value = x.read()
-    if isinstance(value.owner, nd.CastOp):
-        source = value.owner.source
-        if np.can_cast(_numpy_of(source), x.dtype, "safe"):
-            return source
-    return value
+def _as_it_lies(x: Tracer) -> tuple[SSAValue, bool]:
+    """The tensor behind an operand, and whether the operand is its transpose.
+
+    The machine transposes by itself, and it widens by itself: an exact ``astype`` in front of an operand is left out.
+    """
+    value, transposed, widened = x.read(), False, False
+    while True:
+        if isinstance(value.owner, nd.TransposeOp):
+            value, transposed = value.owner.source, not transposed
+        elif isinstance(value.owner, nd.CastOp) and not widened and _is_exact(value.owner, x.dtype):
+            value, widened = value.owner.source, True
+        else:
+            return value, transposed
+
+
+def _is_exact(op: nd.CastOp, dtype: np.dtype[Any]) -> bool:
+    return np.can_cast(_numpy_of(op.source), dtype, "safe")
 
 
 def _numpy_of(value: SSAValue) -> np.dtype[Any]:
@@ -192,6 +205,25 @@ def _numpy_dtype(function: Callable[..., Any], *operands: Any) -> np.dtype[Any]:
             return np.asarray(function(*tiny)).dtype
     except (TypeError, ValueError, OverflowError) as error:
         raise UnsupportedError(f"numpy refuses {_describe(*operands)}: {error}", where=caller_location()) from None
+
+
+def transpose(a: Any, axes: Any = None) -> Tracer:
+    """``np.transpose`` of an array."""
+    return _turned(a, lambda x: np.transpose(x, axes))
+
+
+def swapaxes(a: Any, axis1: int, axis2: int) -> Tracer:
+    """``np.swapaxes`` of an array."""
+    return _turned(a, lambda x: np.swapaxes(x, axis1, axis2))
+
+
+def _turned(a: Tracer, function: Callable[[npt.NDArray[Any]], npt.NDArray[Any]]) -> Tracer:
+    """The array or its transpose, whichever numpy makes of a small one."""
+    probe = np.empty((1, 2)[-a.ndim :])
+    try:
+        return a if function(probe).shape == probe.shape else a.T
+    except (TypeError, ValueError) as error:
+        raise UnsupportedError(f"numpy refuses these axes: {error}", where=caller_location()) from None
 
 
 def dot(x: Any, y: Any) -> Tracer:
@@ -713,6 +745,11 @@ def scatter(dst: Tracer, displacements: Any, src: Any, mask: Any) -> None:
         raise unsupported("ptoc.scatter of something else than arrays")
     if dst.argument is None:
         raise unsupported("ptoc.scatter into a computed array", hint="scatter into an argument of the kernel")
+    if dst.trace.places[dst.argument] is not Placement.ROWS:
+        raise unsupported(
+            "ptoc.scatter into an array that does not lie in memory row by row",
+            hint="displacements count bytes in memory: scatter into np.ascontiguousarray(...) of it",
+        )
     if mask is True or mask is None:
         mask = dst.trace.tracer(dst.trace.splat(1, src.shape, np.dtype(bool)), bool)
     if not isinstance(mask, Tracer) or mask.dtype != np.bool_:
@@ -758,6 +795,9 @@ _UFUNCS: dict[np.ufunc, Callable[..., Any]] = {
 
 _FUNCTIONS: dict[Callable[..., Any], Callable[..., Any]] = {
     np.dot: dot,
+    np.transpose: transpose,
+    np.matrix_transpose: transpose,
+    np.swapaxes: swapaxes,
     np.where: where,
     np.clip: clip,
     np.round: around,

@@ -57,14 +57,15 @@ def run(
     results: list[Array] = list(arrays)
     for spec, kind, buffer in list(zip(program.launch_specs, program.kinds, buffers))[len(arrays) :]:
         results.append(_view(buffer, spec) if kind == OUTPUT else buffer)
-    for array, spec, kind, buffer in zip(arrays, program.specs, program.kinds, buffers):
+    placed = zip(program.in_memory(arrays), program.launch_specs, program.kinds, buffers)
+    for array, spec, kind, buffer in placed:
         if kind == INOUT:
             array[...] = _view(buffer, spec)
     return machine, results
 
 
 def _launch_arrays(program: Program, arrays: Sequence[Array]) -> list[tuple[ArraySpec, str, Array | None]]:
-    padded: list[Array | None] = [*arrays, *[None] * (len(program.kinds) - len(arrays))]
+    padded: list[Array | None] = [*program.in_memory(arrays), *[None] * (len(program.kinds) - len(arrays))]
     return list(zip(program.launch_specs, program.kinds, padded))
 
 
@@ -80,9 +81,9 @@ def check_arguments(
                 f"the kernel assigns to {name}, which is read-only",
                 hint="pass a copy, and use what it holds afterwards",
             )
-        if spec.rows > 1 and spec.row_stride < spec.row_bytes:
+        if spec.may_overlap:
             raise ArgumentError(
-                f"the kernel assigns to {name}, whose rows overlap ({spec})",
+                f"the kernel assigns to {name}, whose elements may overlap ({spec})",
                 hint="pass a copy, and use what it holds afterwards",
             )
         for m, (other, other_name) in enumerate(zip(arrays, names)):

@@ -19,7 +19,7 @@ from xdsl.interpreters.func import FuncFunctions
 from xdsl.ir import Attribute
 
 from ptoc import ordered
-from ptoc.arrays import copy_with_strides
+from ptoc.arrays import Placement, copy_with_strides
 from ptoc.dialects import nd
 from ptoc.dialects.attributes import dtype_of
 from ptoc.dialects.postprocessing import NOTHING, Post
@@ -46,6 +46,10 @@ class Value:
 
     data: Array
     bound: Bound | None = None
+
+    @property
+    def transposed(self) -> Value:
+        return Value(self.data.T, None if self.bound is None else self.bound.T)
 
 
 def _numpy_type(element: Attribute) -> np.dtype[Any]:
@@ -131,7 +135,8 @@ class NdFunctions(InterpreterFunctions):
 
     @impl(nd.MatmulAccOp)
     def matmul_acc(self, interpreter: Interpreter, op: nd.MatmulAccOp, args: PythonValues) -> PythonValues:
-        a, b = args[:2]
+        a = args[0] if op.trans_a is None else args[0].transposed
+        b = args[1] if op.trans_b is None else args[1].transposed
         c: Value | None = args[2] if op.acc is not None else None
         accumulator = accumulator_of(op).numpy
         result = _numpy_type(cast(TensorType, op.result.type).element_type)
@@ -231,11 +236,12 @@ def _bound_of(dest: Value) -> Bound:
 def interpret(program: Program, arrays: Sequence[Array]) -> list[Value]:
     """All launch arrays of a program after its ``nd`` IR ran on copies of ``arrays``; the caller's own come first."""
     module = program.modules["nd"]
-    launch = [Value(copy_with_strides(a)) for a in arrays]
+    launch = [Value(copy_with_strides(a)) for a in program.in_memory(arrays)]
     launch += [Value(np.zeros(s.shape, s.dtype)) for s in program.launch_specs[len(arrays) :]]
     interpreter = Interpreter(module)
     interpreter.register_implementations(NdFunctions())
     interpreter.register_implementations(FuncFunctions())
     function: func.FuncOp = the_function(module)
     interpreter.call_op(function, tuple(launch))
-    return launch
+    own = [v.transposed if p is Placement.TRANSPOSED else v for v, p in zip(launch, program.places)]
+    return own + launch[len(own) :]

@@ -12,7 +12,7 @@ from xdsl.dialects.builtin import MemRefType, ModuleOp
 from xdsl.ir import Attribute
 from xdsl.printer import Printer
 
-from ptoc.arrays import ArraySpec, check_cores, dense_strides, spec_of
+from ptoc.arrays import ArraySpec, Placement, check_cores, dense_strides, spec_of
 from ptoc.backend.statements import Statement
 from ptoc.dialects.attributes import dtype_of
 from ptoc.errors import ArgumentError
@@ -52,11 +52,12 @@ class Program:
     """A kernel compiled for one set of shapes, strides and dtypes.
 
     ``specs`` and ``names`` describe the arrays a caller passes; ``launch_specs`` and ``kinds`` all arrays of a launch:
-    first the caller's, then results and intermediate arrays.
+    first the caller's, then results and intermediate arrays. ``places`` says how the caller's get into memory.
     """
 
     name: str
     specs: tuple[ArraySpec, ...]
+    places: tuple[Placement, ...]
     names: tuple[str, ...]
     kinds: tuple[str, ...]
     types: tuple[Attribute, ...]
@@ -68,7 +69,11 @@ class Program:
     @functools.cached_property
     def launch_specs(self) -> tuple[ArraySpec, ...]:
         own = self.types[len(self.specs) :]
-        return (*self.specs, *(_spec_of_type(t) for t in own))
+        return (*map(ArraySpec.placed, self.specs, self.places), *(_spec_of_type(t) for t in own))
+
+    def in_memory(self, arrays: Sequence[Any]) -> list[Any]:
+        """A caller's arrays, or views of them, with the shapes that they have in memory."""
+        return [a.T if place is Placement.TRANSPOSED else a for a, place in zip(arrays, self.places)]
 
     def module(self, level: Level) -> ModuleOp:
         """The program's IR at a level; a copy, to be changed freely."""
@@ -104,8 +109,9 @@ class Program:
         ``gm_bytes_read`` and ``gm_bytes_written`` count element accesses (masked stores as if every element were
         enabled), ``gm_lower_bound_bytes`` what any program must move, ``macs_useful`` and ``macs_issued``
         multiply-adds of the kernel and of whole CUBE cells, ``bundles`` executed tile bundles, ``code_bytes`` the
-        size of the code, ``peak_local_bytes`` the most Local tile bytes on a PE, with any number of cores, and
-        ``peak_shared_bytes`` those of the core.
+        size of the code, ``copied_bytes`` the size of arguments that the launcher has to copy because they lie in
+        memory neither row by row nor, where only matmuls need them, column by column, ``peak_local_bytes`` the most
+        Local tile bytes on a PE, with any number of cores, and ``peak_shared_bytes`` those of the core.
         """
         from ptoc.statistics import statistics_of
 

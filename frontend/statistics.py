@@ -15,8 +15,9 @@ from xdsl.dialects import arith, scf
 from xdsl.dialects.builtin import IndexType, IntegerAttr, ModuleOp, TensorType
 from xdsl.ir import Block, Operation, SSAValue
 
+from ptoc.arrays import Placement
 from ptoc.dialects import nd, tile
-from ptoc.dialects.attributes import dtype_of, shape_2d
+from ptoc.dialects.attributes import dtype_of
 from ptoc.dialects.tile import SharedType, TileOperation, TileType
 from ptoc.isa import layouts
 from ptoc.isa.registers import size_bytes
@@ -43,6 +44,11 @@ def statistics_of(program: Program) -> Mapping[str, int]:
         "macs_issued": costs.total["issued"],
         "bundles": costs.total["bundles"],
         "code_bytes": len(program.encoded.code),
+        "copied_bytes": sum(
+            spec.size * spec.dtype.itemsize
+            for spec, place in zip(program.specs, program.places)
+            if place is Placement.COPIED
+        ),
         "peak_local_bytes": peak_bytes(function),
         "peak_shared_bytes": _shared_bytes(function.body.block),
     }
@@ -51,8 +57,7 @@ def statistics_of(program: Program) -> Mapping[str, int]:
 def _matmuls(module: ModuleOp) -> Iterator[tuple[int, int, int, nd.MatmulAccOp]]:
     for op in module.walk():
         if isinstance(op, nd.MatmulAccOp):
-            m, k = shape_2d(op.a.type)
-            yield m, shape_2d(op.b.type)[1], k, op
+            yield *op.size, op
 
 
 def lower_bound_bytes(program: Program) -> int:

@@ -30,12 +30,13 @@ from xdsl.dialects.builtin import (
 from xdsl.ir import Attribute, Block, Operation, Region, SSAValue
 from xdsl.rewriter import InsertPoint
 
-from ptoc.arrays import ArraySpec, dense_strides
+from ptoc.arrays import ArraySpec, Placement, dense_strides
 from ptoc.dialects import nd
 from ptoc.dialects.attributes import element_type
 from ptoc.errors import PtocError, SourceLocation, UnsupportedError, caller_location
 from ptoc.isa import dtypes
 from ptoc.passes.arguments import INOUT, INPUT, OUTPUT, append_argument, set_argument_kinds
+from ptoc.passes.rewriting import erase_dead
 from ptoc.thresholds import UFUNCS
 
 OpT = TypeVar("OpT", bound=Operation)
@@ -47,7 +48,7 @@ def builtin_element(dtype: np.dtype[Any]) -> Attribute:
 
 
 def memref_type(spec: ArraySpec) -> MemRefType:
-    """The IR type of an array argument."""
+    """The IR type of an array argument that stands in memory row by row."""
     layout: StridedLayoutAttr | NoneAttr = NoneAttr()
     if spec.strides != dense_strides(spec.shape, spec.dtype.itemsize):
         layout = StridedLayoutAttr([s // spec.dtype.itemsize for s in spec.strides])
@@ -65,9 +66,15 @@ class Trace:
     """The function under construction."""
 
     def __init__(
-        self, name: str, specs: Sequence[ArraySpec], names: Sequence[str], where: SourceLocation | None
+        self,
+        name: str,
+        specs: Sequence[ArraySpec],
+        places: Sequence[Placement],
+        names: Sequence[str],
+        where: SourceLocation | None,
     ) -> None:
-        block = Block(arg_types=[memref_type(spec) for spec in specs])
+        self.places = places
+        block = Block(arg_types=[memref_type(spec.placed(place)) for spec, place in zip(specs, places)])
         for argument, hint in zip(block.args, names):
             argument.name_hint = hint
         self.function = func.FuncOp(name, FunctionType.from_lists([a.type for a in block.args], []), Region(block))
@@ -79,7 +86,12 @@ class Trace:
         self.known: dict[Hashable, SSAValue] = {}
         self.kinds = [INPUT] * len(specs)
         set_argument_kinds(self.function, self.kinds)
-        self.arguments = [Tracer(self, s.shape, s.dtype, argument=n) for n, s in enumerate(specs)]
+        self.arguments = [
+            Tracer(self, s.shape, s.dtype, argument=n)
+            if place is not Placement.TRANSPOSED
+            else Tracer(self, s.shape[::-1], s.dtype, argument=n).T
+            for n, (s, place) in enumerate(zip(specs, places))
+        ]
 
     def emit(self, op: OpT) -> OpT:
         """Append an operation, with the place in the user's source that asked for it."""
@@ -112,6 +124,28 @@ class Trace:
             return self.value(("splat", op.bits.data, type_), lambda: nd.SplatOp(op.bits.data, type_))
         return self.value(("broadcast", value, shape), lambda: nd.BroadcastOp(value, shape))
 
+    def transposed(self, value: SSAValue, where: SourceLocation | None) -> SSAValue:
+        """A matrix with rows and columns exchanged, as the source asks for at ``where``."""
+        if isinstance(value.owner, nd.TransposeOp):
+            return value.owner.source
+        if isinstance(value.owner, nd.SplatOp):
+            return self.broadcast(value, cast(TensorType, value.type).get_shape()[::-1])
+        result = self.value(("transpose", value), lambda: nd.TransposeOp(value))
+        cast(Operation, result.owner).location = ir_location(where)
+        return result
+
+    def visited_by_column(self) -> set[int]:
+        """The arguments whose transpose something else than a matmul needs; what nothing needs is erased first."""
+        block = self.function.body.block
+        erase_dead(block)
+        by_column: set[int] = set()
+        for op in block.ops:
+            if isinstance(op, nd.TransposeOp) and isinstance(op.source.owner, nd.LoadOp):
+                by_column.add(block.args.index(op.source.owner.source))
+            elif isinstance(op, nd.StoreOp) and isinstance(op.value.owner, nd.TransposeOp):
+                by_column.add(block.args.index(op.dest))
+        return by_column
+
     def written(self, argument: int) -> SSAValue:
         """Note that an argument changes; its memref."""
         self.versions[argument] += 1
@@ -127,9 +161,10 @@ class Trace:
         set_argument_kinds(self.function, self.kinds)
         places: list[int] = []
         stored: dict[int, int] = {}
+        own = {id(argument): n for n, argument in enumerate(self.arguments)}
         for result in results:
-            if result.argument is not None:
-                places.append(result.argument)
+            if id(result) in own:
+                places.append(own[id(result)])
                 continue
             value = result.read()
             # One array returned twice stays one; two equal arrays stay two, as in numpy.
@@ -158,12 +193,15 @@ class Tracer:
         *,
         argument: int | None = None,
         value: SSAValue | None = None,
+        transpose_of: Tracer | None = None,
     ) -> None:
         self.trace = trace
         self.shape = shape
         self.dtype = dtype
         self.argument = argument
         self._value = value
+        self._transpose_of = transpose_of
+        self._where = caller_location() if transpose_of is not None else None
 
     # -- what it knows ----------------------------------------------------------------------------
 
@@ -184,6 +222,8 @@ class Tracer:
 
     def read(self) -> SSAValue:
         """Its present contents as a tensor."""
+        if self._transpose_of is not None:
+            return self.trace.transposed(self._transpose_of.read(), self._where)
         if self.argument is not None:
             return self.trace.load(self.argument)
         assert self._value is not None
@@ -191,7 +231,9 @@ class Tracer:
 
     def replace(self, value: SSAValue) -> None:
         """Give an array new contents, as an in-place operation does."""
-        if self.argument is not None:
+        if self._transpose_of is not None:
+            self._transpose_of.replace(self.trace.transposed(value, self._where))
+        elif self.argument is not None:
             dest = self.trace.written(self.argument)
             self.trace.emit(nd.StoreOp(value, dest))
         else:
@@ -208,6 +250,27 @@ class Tracer:
         from ptoc.functions import apply_function
 
         return apply_function(function, args, kwargs)
+
+    @property
+    def T(self) -> Tracer:
+        """The transpose, a view: what is written to either is seen in both."""
+        if self.ndim < 2:
+            return self
+        if self._transpose_of is not None:
+            return self._transpose_of
+        return Tracer(self.trace, self.shape[::-1], self.dtype, transpose_of=self)
+
+    mT = T
+
+    def transpose(self, *axes: Any) -> Tracer:
+        from ptoc.functions import transpose
+
+        return transpose(self, axes[0] if len(axes) == 1 else axes or None)
+
+    def swapaxes(self, axis1: int, axis2: int) -> Tracer:
+        from ptoc.functions import swapaxes
+
+        return swapaxes(self, axis1, axis2)
 
     def astype(self, dtype: npt.DTypeLike, *args: Any, **kwargs: Any) -> Tracer:
         from ptoc.functions import astype

@@ -142,8 +142,14 @@ def matmul(
     attributes = []
     if b.dtype != a.dtype or post.saturate or post.rounding != Rounding.DEFAULT:
         attributes = [make("B.DATR", DataType=b.dtype.code, Sat=int(post.saturate), RMode=post.rounding)]
-    fields = {"PreQuantMode": op.pre_quant_mode.code, "ReluMode": post.relu_mode, "CScaleEn": int(op.scale is not None)}
-    fpatr = make("B.FPATR", **fields)
+    fpatr = make(
+        "B.FPATR",
+        PreQuantMode=op.pre_quant_mode.code,
+        ReluMode=post.relu_mode,
+        TransA=int(op.trans_a is not None),
+        TransB=int(op.trans_b is not None),
+        CScaleEn=int(op.scale is not None),
+    )
     ior = [make("B.IOR", **{f"RegSrc{n}": register for n, register in enumerate(words)})] if words else []
     shared = []
     for operand in (op.a, op.b):

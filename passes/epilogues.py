@@ -314,7 +314,9 @@ def finished(op: Operation, e: Epilogue) -> nd.MatmulAccOp:
     """The matmul that does all of it; an error at ``op``, its last step, when the machine does not."""
     post = _post(op, e)
     element = cast(TensorType, op.results[0].type)
-    return nd.MatmulAccOp(e.product.a, e.product.b, e.acc, element, post, e.c_scale)
+    product = e.product
+    trans_a, trans_b = product.trans_a is not None, product.trans_b is not None
+    return nd.MatmulAccOp(product.a, product.b, e.acc, element, post, e.c_scale, trans_a=trans_a, trans_b=trans_b)
 
 
 def _post(op: Operation, e: Epilogue) -> Post:

@@ -25,6 +25,7 @@ from xdsl.rewriter import InsertPoint, Rewriter
 
 from ptoc.dialects import nd
 from ptoc.passes.arguments import SCRATCH, append_argument
+from ptoc.passes.diagnostics import reject
 from ptoc.passes.rewriting import erase_dead, the_function
 
 WRITES = (nd.StoreOp, nd.MaskedStoreOp, nd.ScatterOp)
@@ -37,9 +38,21 @@ class MaterializeOperands(ModulePass):
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         function = the_function(op)
+        _refuse_transposes(function)
         _materialize_results(function)
         _materialize_hazards(function)
         erase_dead(function.body.block)
+
+
+def _refuse_transposes(function: func.FuncOp) -> None:
+    for op in function.body.block.ops:
+        if isinstance(op, nd.TransposeOp) and op.result.uses:
+            reject(
+                op,
+                "the transpose of an array is supported as an operand of a matmul only",
+                rule="TLOAD and TSTORE step through the columns of a row element by element",
+                hint="transpose an argument before the call; what lies column by column is copied once",
+            )
 
 
 def _materialize_results(function: func.FuncOp) -> None:

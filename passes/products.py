@@ -10,12 +10,13 @@ from xdsl.dialects.builtin import MemRefType, ModuleOp, TensorType
 from xdsl.ir import SSAValue
 
 from ptoc.dialects import nd, tile
-from ptoc.dialects.attributes import dtype_of, row_stride_bytes, shape_2d
+from ptoc.dialects.attributes import dtype_of, row_stride_bytes
 from ptoc.dialects.postprocessing import NOTHING, Post
 from ptoc.dialects.tile import SharedType, TileLayout, TileType
 from ptoc.isa import dtypes
 from ptoc.isa.dtypes import DType
 from ptoc.isa.postprocess import ReluMode
+from ptoc.passes.diagnostics import reject
 from ptoc.passes.epilogues import accumulator_of
 from ptoc.passes.planning.shapes import MatmulShape
 from ptoc.passes.planning.tiling import power_of_two
@@ -25,7 +26,10 @@ from ptoc.passes.tile_values import Array, array_of, column_of, splat_array, wor
 
 @dataclass(frozen=True)
 class Product:
-    """``dest = post(c / 2**scale + a @ b)``; ``top`` emits in front of the store it replaces."""
+    """``dest = post(c / 2**scale + a @ b)``; ``top`` emits in front of the store it replaces.
+
+    ``a`` and ``b`` are the arrays as they lie in memory: with ``trans_a`` rows of K by M, with ``trans_b`` of N by K.
+    """
 
     top: Emitter
     shape: MatmulShape
@@ -37,6 +41,8 @@ class Product:
     post: Post
     words: Array | None
     slopes: Array | None
+    trans_a: bool
+    trans_b: bool
 
     @property
     def needs_room(self) -> bool:
@@ -84,8 +90,9 @@ class Product:
             scale = self.scale.load(e, row(), 0, (rows, 1), sharing, column, rest)
         m, n, k = (e.index(v) for v in size)
         rest = 0 if isinstance(operands[0].type, SharedType) else share[2]
+        turned = {"trans_a": self.trans_a, "trans_b": self.trans_b}
         if not last:
-            return e.emit(tile.MatmulOp(acc, *operands, (m, n, k), pes, type_, scale=scale, rest=rest)).result
+            return e.emit(tile.MatmulOp(acc, *operands, (m, n, k), pes, type_, scale=scale, rest=rest, **turned)).result
         everyone = pes + (rest > 0)
         columns = TileType.get(1, power_of_two(type_.shape[1]), dtypes.U64, TileLayout.NORM)
         tiles = [
@@ -93,14 +100,22 @@ class Product:
             for array in (self.words, self.slopes)
         ]
         post = self.post.from_tiles
-        return e.emit(tile.MatmulOp(acc, *operands, (m, n, k), pes, type_, post, scale, *tiles, rest=rest)).result
+        return e.emit(
+            tile.MatmulOp(acc, *operands, (m, n, k), pes, type_, post, scale, *tiles, rest=rest, **turned)
+        ).result
 
 
 def product_of(module: ModuleOp, store: nd.StoreOp, matmul: nd.MatmulAccOp) -> Product:
     """The product that a store of a matmul stands for."""
     top = Emitter.before(store)
-    m, k = shape_2d(matmul.a.type)
-    n = shape_2d(matmul.b.type)[1]
+    m, n, k = matmul.size
+    if matmul.trans_a is not None or matmul.trans_b is not None:
+        reject(
+            matmul,
+            "a product with a transposed operand is not supported yet",
+            rule="only Shared operands of TMATMUL can be transposed",
+            hint="pass np.ascontiguousarray(...) of the transpose as an argument",
+        )
     a, b = array_of(matmul.a), array_of(matmul.b)
     accumulator = accumulator_of(matmul)
     stored = dtype_of(cast(TensorType, matmul.result.type).element_type)
@@ -118,6 +133,8 @@ def product_of(module: ModuleOp, store: nd.StoreOp, matmul: nd.MatmulAccOp) -> P
         post,
         words_array(top, module, words) if post.parameter == "vector" else None,
         words_array(top, module, post.slopes()) if post.relu_mode == ReluMode.PRELU else None,
+        matmul.trans_a is not None,
+        matmul.trans_b is not None,
     )
 
 

@@ -44,6 +44,7 @@ from ptoc.dialects.attributes import (
     PredicateAttr,
     RowAttr,
     dtype_of,
+    unit_attrs,
     verify_array_type,
 )
 from ptoc.dialects.postprocessing import NOTHING, Post, PostAttr, post_attr
@@ -308,12 +309,40 @@ def accumulates_into(accumulator: DType, stored: DType) -> bool:
     )
 
 
+def _turned(value: SSAValue, transposed: UnitAttr | None) -> tuple[int, int]:
+    """Rows and columns of the matrix that an operand of a product stands for."""
+    rows, cols = _shape(value)
+    return (rows, cols) if transposed is None else (cols, rows)
+
+
+@irdl_op_definition
+class TransposeOp(IRDLOperation):
+    """Rows become columns; it survives only as an operand of a matmul."""
+
+    name = "nd.transpose"
+    source = operand_def(AnyTensorTypeConstr)
+    result = result_def(AnyTensorTypeConstr)
+    assembly_format = "$source attr-dict `:` type($source) `->` type($result)"
+    traits = traits_def(Pure())
+
+    def __init__(self, source: SSAValue) -> None:
+        super().__init__(operands=[source], result_types=[TensorType(_element(source), _shape(source)[::-1])])
+
+    def verify_(self) -> None:
+        if len(_shape(self.source)) != 2 or _shape(self.result) != _shape(self.source)[::-1]:
+            raise VerifyException(f"{self.result.type} is not the transpose of {self.source.type}")
+        if _element(self.result) != _element(self.source):
+            raise VerifyException("transposing keeps the element type")
+
+
 @irdl_op_definition
 class MatmulAccOp(IRDLOperation):
     """``acc + a @ b`` in the accumulator type, K ascending, then ``post`` and one conversion.
 
     Without ``acc`` the sum starts from +0; with ``scale``, a byte per row, from ``acc`` divided by two to the power of
     its row's byte. The result's element type is the accumulator's or one that B.FPATR converts to as ``post`` says.
+    With ``trans_a`` the tensor ``a`` is the transpose of the left matrix, as it lies in memory; ``trans_b`` is the same
+    for the right one.
     """
 
     name = "nd.matmul_acc"
@@ -321,11 +350,14 @@ class MatmulAccOp(IRDLOperation):
     b = operand_def(AnyTensorTypeConstr)
     acc = opt_operand_def(AnyTensorTypeConstr)
     scale = opt_operand_def(AnyTensorTypeConstr)
+    trans_a = opt_prop_def(UnitAttr)
+    trans_b = opt_prop_def(UnitAttr)
     post = opt_prop_def(PostAttr)
     result = result_def(AnyTensorTypeConstr)
     irdl_options = (AttrSizedOperandSegments(as_property=True),)
     assembly_format = (
-        "$a `,` $b (`acc` $acc^ `:` type($acc))? (`scale` $scale^ `:` type($scale))? (`post` $post^)? attr-dict "
+        "$a `,` $b (`trans_a` $trans_a^)? (`trans_b` $trans_b^)? (`acc` $acc^ `:` type($acc))? "
+        "(`scale` $scale^ `:` type($scale))? (`post` $post^)? attr-dict "
         "`:` type($a) `,` type($b) `->` type($result)"
     )
     traits = traits_def(Pure())
@@ -338,16 +370,31 @@ class MatmulAccOp(IRDLOperation):
         result: TensorType,
         post: Post = NOTHING,
         scale: SSAValue | None = None,
+        *,
+        trans_a: bool = False,
+        trans_b: bool = False,
     ) -> None:
-        super().__init__(operands=[a, b, acc, scale], properties=post_attr(post), result_types=[result])
+        super().__init__(
+            operands=[a, b, acc, scale],
+            properties=unit_attrs(trans_a=trans_a, trans_b=trans_b) | post_attr(post),
+            result_types=[result],
+        )
+
+    @property
+    def size(self) -> tuple[int, int, int]:
+        """M, N and K of a verified product."""
+        m, k = _turned(self.a, self.trans_a)
+        return m, _turned(self.b, self.trans_b)[1], k
 
     @property
     def post_processing(self) -> Post:
         return NOTHING if self.post is None else self.post.data
 
     def verify_(self) -> None:
-        (m, k), (k2, n) = (s if len(s) == 2 else (0, 0) for s in (_shape(self.a), _shape(self.b)))
-        if not m or k != k2 or _shape(self.result) != (m, n):
+        if any(len(_shape(operand)) != 2 for operand in (self.a, self.b)):
+            raise VerifyException(f"{self.a.type} times {self.b.type} is no product of matrices")
+        (m, k), (k2, n) = _turned(self.a, self.trans_a), _turned(self.b, self.trans_b)
+        if k != k2 or _shape(self.result) != (m, n):
             raise VerifyException(f"{self.a.type} times {self.b.type} is not {self.result.type}")
         a, b, d = (dtype_of(_element(v)) for v in (self.a, self.b, self.result))
         accumulator = dtypes.accumulator(a, b)
@@ -548,6 +595,7 @@ ND = Dialect(
         WhereOp,
         MaskedStoreOp,
         ScatterOp,
+        TransposeOp,
         MatmulAccOp,
         AddOp,
         MulOp,

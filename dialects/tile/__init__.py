@@ -25,6 +25,7 @@ from xdsl.dialects.builtin import (
     StringAttr,
     SymbolNameConstraint,
     SymbolRefAttr,
+    UnitAttr,
     i64,
 )
 from xdsl.dialects.utils import EnumAttribute
@@ -54,7 +55,7 @@ from xdsl.printer import Printer
 from xdsl.traits import MemoryReadEffect, MemoryWriteEffect, Pure, SymbolOpInterface
 from xdsl.utils.exceptions import VerifyException
 
-from ptoc.dialects.attributes import Predicate, PredicateAttr, dtype_of, element_type
+from ptoc.dialects.attributes import Predicate, PredicateAttr, dtype_of, element_type, unit_attrs
 from ptoc.dialects.postprocessing import NOTHING, Post, PostAttr, post_attr
 from ptoc.isa import dtypes, layouts
 from ptoc.isa.dtypes import DType
@@ -717,9 +718,10 @@ class MatmulOp(RowsOperation):
     """TMATMUL, or TMATMUL.ACC with ``acc``.
 
     With Local operands ``m, n, k`` are the valid sizes on each PE. With Shared ones the product is cooperative: ``m``
-    counts the rows of the core, and ``acc`` and the result hold each PE's part of them. ``scale`` is CScale: a
-    column of bytes, by whose powers of two the rows of ``acc`` are divided first; ``words`` and ``slopes`` hold the
-    parameters that ``post`` leaves to the columns.
+    counts the rows of the core, and ``acc`` and the result hold each PE's part of them; with ``trans_a`` the Shared A
+    is stored as ``k x m``, with ``trans_b`` the Shared B as ``n x k``. ``scale`` is CScale: a column of bytes, by whose
+    powers of two the rows of ``acc`` are divided first; ``words`` and ``slopes`` hold the parameters that ``post``
+    leaves to the columns.
     """
 
     name = "tile.matmul"
@@ -732,11 +734,14 @@ class MatmulOp(RowsOperation):
     m = operand_def(IndexType)
     n = operand_def(IndexType)
     k = operand_def(IndexType)
+    trans_a = opt_prop_def(UnitAttr)
+    trans_b = opt_prop_def(UnitAttr)
     post = opt_prop_def(PostAttr)
     result = result_def(TileType)
     irdl_options = (AttrSizedOperandSegments(as_property=True),)
     assembly_format = (
-        "$a `,` $b (`acc` $acc^ `:` type($acc))? (`scale` $scale^ `:` type($scale))? "
+        "$a `,` $b (`trans_a` $trans_a^)? (`trans_b` $trans_b^)? "
+        "(`acc` $acc^ `:` type($acc))? (`scale` $scale^ `:` type($scale))? "
         "(`words` $words^ `:` type($words))? (`slopes` $slopes^ `:` type($slopes))? "
         "`size` $m `,` $n `,` $k (`post` $post^)? `pes` $pes (`rest` $rest^)? "
         f"{_NAMES} attr-dict `:` type($a) `,` type($b) `->` type($result)"
@@ -757,10 +762,13 @@ class MatmulOp(RowsOperation):
         slopes: SSAValue | None = None,
         *,
         rest: int = 0,
+        trans_a: bool = False,
+        trans_b: bool = False,
     ) -> None:
+        flags = unit_attrs(trans_a=trans_a, trans_b=trans_b)
         super().__init__(
             operands=[acc, a, b, scale, words, slopes, *size],
-            properties={"pes": _pes(pes)} | _rest(rest) | post_attr(post),
+            properties={"pes": _pes(pes)} | _rest(rest) | flags | post_attr(post),
             result_types=[result],
         )
 
@@ -799,6 +807,9 @@ class MatmulOp(RowsOperation):
         super().verify_operation()
         a, b, d = self.a.type, self.b.type, cast(TileType, self.result.type)
         mode = self.pre_quant_mode
+        for transposed, operand in ((self.trans_a, a), (self.trans_b, b)):
+            if transposed is not None and not isinstance(operand, SharedType):
+                raise VerifyException("only a Shared operand is transposed")
         if isinstance(a, SharedType) and isinstance(b, SharedType):
             if self.pes.value.data != PE_COUNT or self.rest is not None:
                 raise VerifyException("all PEs take part in a cooperative product")

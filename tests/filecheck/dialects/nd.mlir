@@ -14,6 +14,12 @@ func.func @every_operation(%a: memref<4x8xf16>, %b: memref<8x4xf16, strided<[6, 
   %row = nd.broadcast %z : tensor<4xf32> -> tensor<4x4xf32>
   // CHECK: nd.matmul_acc %x, %y acc %row : tensor<4x4xf32> post <relu> : tensor<4x8xf16>, tensor<8x4xf16> -> tensor<4x4xf32>
   %d = nd.matmul_acc %x, %y acc %row : tensor<4x4xf32> post <relu> : tensor<4x8xf16>, tensor<8x4xf16> -> tensor<4x4xf32>
+  // CHECK: nd.transpose %x : tensor<4x8xf16> -> tensor<8x4xf16>
+  %xt = nd.transpose %x : tensor<4x8xf16> -> tensor<8x4xf16>
+  // CHECK: nd.matmul_acc %x, %x trans_b : tensor<4x8xf16>, tensor<4x8xf16> -> tensor<4x4xf32>
+  %t = nd.matmul_acc %x, %x trans_b : tensor<4x8xf16>, tensor<4x8xf16> -> tensor<4x4xf32>
+  // CHECK: nd.matmul_acc %y, %x trans_a trans_b acc %t : tensor<4x4xf32> : tensor<8x4xf16>, tensor<4x8xf16> -> tensor<4x4xf32>
+  %u = nd.matmul_acc %y, %x trans_a trans_b acc %t : tensor<4x4xf32> : tensor<8x4xf16>, tensor<4x8xf16> -> tensor<4x4xf32>
   // CHECK: nd.matmul_acc %x, %y : tensor<4x8xf16>, tensor<8x4xf16> -> tensor<4x4xbf16>
   %e = nd.matmul_acc %x, %y : tensor<4x8xf16>, tensor<8x4xf16> -> tensor<4x4xbf16>
   // CHECK: nd.add %d, %row : tensor<4x4xf32>

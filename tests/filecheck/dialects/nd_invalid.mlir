@@ -177,3 +177,28 @@ func.func @displacements(%out: memref<4x4xf16>) {
 
 %0 = nd.constant <0x1, 0x100> : tensor<2xui8>
 // CHECK: an element does not fit the 8 bits of ui8
+
+// -----
+
+%0 = nd.splat <0x0> : tensor<4x8xf16>
+%1 = nd.splat <0x0> : tensor<8x4xf16>
+%2 = nd.matmul_acc %0, %1 trans_a : tensor<4x8xf16>, tensor<8x4xf16> -> tensor<4x4xf32>
+// CHECK: tensor<4x8xf16> times tensor<8x4xf16> is not tensor<4x4xf32>
+
+// -----
+
+%0 = nd.splat <0x0> : tensor<4xf16>
+%1 = nd.matmul_acc %0, %0 : tensor<4xf16>, tensor<4xf16> -> tensor<4x4xf32>
+// CHECK: tensor<4xf16> times tensor<4xf16> is no product of matrices
+
+// -----
+
+%0 = nd.splat <0x0> : tensor<4x8xf16>
+%1 = nd.transpose %0 : tensor<4x8xf16> -> tensor<4x8xf16>
+// CHECK: tensor<4x8xf16> is not the transpose of tensor<4x8xf16>
+
+// -----
+
+%0 = nd.splat <0x0> : tensor<4x8xf16>
+%1 = nd.transpose %0 : tensor<4x8xf16> -> tensor<8x4xf32>
+// CHECK: transposing keeps the element type

@@ -33,6 +33,12 @@ func.func @every_operation(%x: memref<16x32xf16>, %w: memref<32x8xf16>, %c: memr
   %e = tile.matmul %a, %b acc %d : !tile.tile<16x8xf32, cube_m16> size %16, %8, %32 post <relu> pes 4 slots [#tile.slot<M 1>, #tile.slot<T 1>, #tile.slot<U 1>] into N : !tile.tile<16x32xf16, cube_m16>, !tile.tile<32x8xf16, cube_n8> -> !tile.tile<16x8xf16, cube_m16>
   // CHECK: tile.store {{.*}} pes 4 : !tile.tile<16x8xf32, cube_m16> -> memref<16x8xf32>
   tile.store %d, %c[%0] stride %32 size %16, %8 pes 4 : !tile.tile<16x8xf32, cube_m16> -> memref<16x8xf32>
+  // CHECK: tile.load_shared %x[{{.*}}] stride {{%.*}} size {{%.*}}, {{%.*}} shared 0 pes 1 : memref<16x32xf16> -> !tile.shared<16x32xf16>
+  %sa = tile.load_shared %x[%0] stride %64 size %16, %32 shared 0 pes 1 : memref<16x32xf16> -> !tile.shared<16x32xf16>
+  // The Shared tiles are the operands as they lie in memory: 32 rows of A^T, 32 columns of B^T.
+  // CHECK: tile.matmul {{%.*}}, {{%.*}} trans_a trans_b size {{%.*}} pes 4 : !tile.shared<16x32xf16>, !tile.shared<32x16xf16> -> !tile.tile<32x32xf32, cube_m32>
+  %sb = tile.load_shared %w[%0] stride %16 size %32, %16 shared 1 pes 1 : memref<32x8xf16> -> !tile.shared<32x16xf16>
+  %st = tile.matmul %sa, %sb trans_a trans_b size %32, %32, %16 pes 4 : !tile.shared<16x32xf16>, !tile.shared<32x16xf16> -> !tile.tile<32x32xf32, cube_m32>
   // CHECK: tile.get_global @pattern : memref<32xsi32>
   %g = tile.get_global @pattern : memref<32xsi32>
   %index = tile.load %g[%0] stride %32 size %4, %8 pes 1 : memref<32xsi32> -> !tile.tile<4x8xsi32, norm>

@@ -152,3 +152,11 @@ func.func @numbers(%a: !tile.tile<16x32xf16, cube_m16>, %b: !tile.tile<32x8xf16,
   func.return
 }
 // CHECK: what differs by column stands in tiles
+
+// -----
+
+func.func @transposed_local(%n: index, %a: !tile.tile<16x32xf16, cube_m16>, %b: !tile.tile<32x8xf16, cube_n8>) {
+  %0 = tile.matmul %a, %b trans_a size %n, %n, %n pes 1 : !tile.tile<16x32xf16, cube_m16>, !tile.tile<32x8xf16, cube_n8> -> !tile.tile<16x8xf32, cube_m16>
+  func.return
+}
+// CHECK: only a Shared operand is transposed

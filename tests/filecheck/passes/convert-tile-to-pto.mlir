@@ -105,3 +105,23 @@ func.func @requantised(%a: memref<16x32xsi8>, %out: memref<16x8xsi8>) {
 // CHECK:       pto.inst "B.DIM LB2, 32"
 // CHECK-NEXT:  pto.inst "B.IOR {{[a-z0-9]+}}, [[SLOPE]], zero, ->zero"
 // CHECK-NEXT:  pto.inst "B.IOT T#2, T#1, mask=0001, last, ->T<1>"
+
+// -----
+
+// Shared operands as they lie in memory: B.FPATR says which of them are transposed.
+func.func @transposed(%a: memref<32x128xf16>, %b: memref<64x32xf16>, %out: memref<128x64xf32>) {
+  %0 = arith.constant 0 : index
+  %32 = arith.constant 32 : index
+  %64 = arith.constant 64 : index
+  %128 = arith.constant 128 : index
+  %256 = arith.constant 256 : index
+  %x = tile.load_shared %a[%0] stride %256 size %32, %128 shared 0 pes 1 : memref<32x128xf16> -> !tile.shared<32x128xf16>
+  %y = tile.load_shared %b[%0] stride %64 size %64, %32 shared 1 pes 1 : memref<64x32xf16> -> !tile.shared<64x32xf16>
+  %d = tile.matmul %x, %y trans_a trans_b size %128, %64, %32 pes 4 into T : !tile.shared<32x128xf16>, !tile.shared<64x32xf16> -> !tile.tile<32x64xf32, cube_m32>
+  %e = tile.matmul %x, %y trans_a trans_b acc %d : !tile.tile<32x64xf32, cube_m32> size %128, %64, %32 pes 4 slots [#tile.slot<T 1>] into U : !tile.shared<32x128xf16>, !tile.shared<64x32xf16> -> !tile.tile<32x64xf32, cube_m32>
+  func.return
+}
+// CHECK:      pto.inst "BSTART.TMATMUL FP16"
+// CHECK-NEXT: pto.inst "B.FPATR None, None, 0, 0, 0, 0, 0, 1, 1, 0"
+// CHECK:      pto.inst "BSTART.TMATMUL.ACC FP16"
+// CHECK-NEXT: pto.inst "B.FPATR None, None, 0, 0, 0, 0, 0, 1, 1, 0"

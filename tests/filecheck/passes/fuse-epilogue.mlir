@@ -164,3 +164,19 @@ func.func @cast_of_an_array(%a: memref<4x4xf32>, %out: memref<4x4xf16>) {
   func.return
 }
 // CHECK: astype from float32 to float16 is not supported here
+
+// -----
+
+// Operands stay as they lie in memory.
+func.func @transposed(%a: memref<8x4xf16>, %b: memref<4x8xf16>, %c: memref<4x4xf32>, %out: memref<4x4xf32>) {
+  %0 = nd.load %a : memref<8x4xf16> -> tensor<8x4xf16>
+  %1 = nd.load %b : memref<4x8xf16> -> tensor<4x8xf16>
+  %2 = nd.load %c : memref<4x4xf32> -> tensor<4x4xf32>
+  %3 = nd.matmul_acc %0, %1 trans_a trans_b : tensor<8x4xf16>, tensor<4x8xf16> -> tensor<4x4xf32>
+  %4 = nd.add %2, %3 : tensor<4x4xf32>
+  nd.store %4, %out : tensor<4x4xf32> -> memref<4x4xf32>
+  func.return
+}
+// CHECK-LABEL: @transposed
+// CHECK:       nd.matmul_acc %{{.*}}, %{{.*}} trans_a trans_b acc %{{.*}}
+// CHECK-NOT:   nd.add
