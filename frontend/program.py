@@ -117,6 +117,12 @@ class Program:
 
         return statistics_of(self)
 
+    def explain(self) -> str:
+        """Why each matmul is laid out as it is: the lower bound, the plans that were weighed, and what decided."""
+        from ptoc.explaining import explanation_of
+
+        return explanation_of(self)
+
     def run(self, *arrays: Any, cores: int = 1) -> Any:
         """Run on arrays of the program's specifications and a machine of ``cores``; returns what the kernel returns.
 

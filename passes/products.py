@@ -18,6 +18,7 @@ from ptoc.isa.dtypes import DType
 from ptoc.isa.postprocess import ReluMode
 from ptoc.passes.diagnostics import reject
 from ptoc.passes.epilogues import accumulator_of
+from ptoc.passes.planning.search import Room
 from ptoc.passes.planning.shapes import MatmulShape
 from ptoc.passes.planning.tiling import power_of_two
 from ptoc.passes.rewriting import Emitter, Index
@@ -44,10 +45,9 @@ class Product:
     trans_a: bool
     trans_b: bool
 
-    @property
-    def needs_room(self) -> bool:
-        """Whether pieces need Local tiles besides their accumulators."""
-        return any(each is not None for each in (self.scale, self.words, self.slopes))
+    def room(self, *, alone: bool) -> Room:
+        """The room for accumulators, in a kernel that the product has ``alone`` or not."""
+        return Room(alone, any(each is not None for each in (self.scale, self.words, self.slopes)))
 
     @property
     def first_differs(self) -> bool:

@@ -16,7 +16,6 @@ from xdsl.passes import ModulePass
 from xdsl.rewriter import Rewriter
 
 from ptoc.dialects import nd
-from ptoc.isa.registers import HANDS, LOCAL_POOL_BYTES
 from ptoc.passes.diagnostics import reject
 from ptoc.passes.local_product import LocalProduct
 from ptoc.passes.materialize_operands import WRITES
@@ -36,14 +35,9 @@ class TileMatmul(ModulePass):
     """Whether operands may be Shared."""
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
-        block = the_function(op).body.block
-        stores = [each for each in block.ops if isinstance(each, WRITES)]
-        products = {each: each.value.owner for each in stores if isinstance(each, nd.StoreOp)}
-        for store, matmul in products.items():
-            if not isinstance(matmul, nd.MatmulAccOp):
-                continue
+        for store, matmul, alone in stored_matmuls(op):
             try:
-                for part in self._parts(product_of(op, store, matmul), alone=len(stores) == 1):
+                for part in self._parts(product_of(op, store, matmul), alone=alone):
                     part.emit()
             except (DoesNotFit, NoPlan) as reason:
                 reject(matmul, str(reason), rule="Local tile pool of 256 KiB per PE")
@@ -52,16 +46,18 @@ class TileMatmul(ModulePass):
                 Rewriter.erase_op(matmul)
 
     def _parts(self, product: Product, *, alone: bool) -> Iterator[SharedProduct | LocalProduct]:
-        """The bands of a product with Shared operands, or all of it with Local ones.
-
-        The accumulators of a product that has the kernel for itself may fill the Local pool; parameter tiles take room,
-        and a hand.
-        """
+        """The bands of a product with Shared operands, or all of it with Local ones."""
         shape = product.shape
         if self.shared:
-            pool = LOCAL_POOL_BYTES if alone and not product.needs_room else LOCAL_POOL_BYTES // 2
-            hands = len(HANDS) - product.needs_room
-            for band in plan_product(shape, pool, hands).bands:
+            room = product.room(alone=alone)
+            for band in plan_product(shape, room.pool, room.hands).bands:
                 yield SharedProduct(product, band)
         else:
             yield LocalProduct.plan(product, Rectangle(0, 0, shape.m, shape.n))
+
+
+def stored_matmuls(module: ModuleOp) -> list[tuple[nd.StoreOp, nd.MatmulAccOp, bool]]:
+    """The stores of matmuls of an ``nd`` kernel in order, and whether the kernel writes nothing else."""
+    writes = [op for op in the_function(module).body.block.ops if isinstance(op, WRITES)]
+    stores = [(op, op.value.owner) for op in writes if isinstance(op, nd.StoreOp)]
+    return [(store, op, len(writes) == 1) for store, op in stores if isinstance(op, nd.MatmulAccOp)]

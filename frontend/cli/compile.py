@@ -1,4 +1,4 @@
-"""``ptoc compile``: what a kernel becomes, as IR of a level, as assembly, or as an image."""
+"""``ptoc compile``: what a kernel becomes, as IR of a level, as assembly, or as an image; and why it is laid out so."""
 
 from __future__ import annotations
 
@@ -21,7 +21,15 @@ _SPEC = re.compile(r"(\d+(?:x\d+)?):(\w+)(?::(\d+))?")
 def main(arguments: Sequence[str]) -> int:
     parser = argparse.ArgumentParser(prog="ptoc compile", description=__doc__)
     parser.add_argument("kernel", metavar="FILE.py[:kernel]", help="a file with @ptoc.jit kernels")
-    parser.add_argument("--emit", choices=(*LEVELS, "asm", "image"), default="asm", help="default: asm")
+    results = parser.add_mutually_exclusive_group()
+    results.add_argument("--emit", choices=(*LEVELS, "asm", "image"), default="asm", help="default: asm")
+    results.add_argument(
+        "--explain",
+        action="store_const",
+        const="explain",
+        dest="emit",
+        help="how each matmul is laid out and why, instead of code",
+    )
     parser.add_argument("-o", "--output", metavar="OUT", help="the file to write, instead of stdout")
     parser.add_argument(
         "--spec",
@@ -34,7 +42,7 @@ def main(arguments: Sequence[str]) -> int:
     parser.add_argument("--locations", action="store_true", help="source locations in the IR")
     options = parser.parse_args(arguments)
     if options.locations and options.emit not in LEVELS:
-        parser.error(f"--locations belongs to {', '.join(LEVELS)}; {options.emit} always has them")
+        parser.error(f"--locations belongs to --emit {', '.join(LEVELS)}")
     if options.emit == "image" and output.is_terminal(options.output):
         parser.error("an image is no text for a terminal; write it to a file with -o")
 
@@ -46,6 +54,8 @@ def main(arguments: Sequence[str]) -> int:
         program = _program(selected, options.spec)
     if options.emit == "image":
         output.write_bytes(program.image(), options.output)
+    elif options.emit == "explain":
+        output.write_text(program.explain(), options.output)
     elif options.emit == "asm":
         output.write_text(program.asm(), options.output)
     else:

@@ -1,12 +1,14 @@
 """Choosing the bands of a product: every way to cut its rows, the best columns for each, and then the best plan.
 
-The traffic of a plan is exact, so the search needs no guess: little traffic first, then little code, then few bundles.
+The traffic of a plan is exact, so the search needs no guess: no wasted cells first, then little code, little traffic
+and few bundles. ``decide`` applies these rules and keeps what each of them left, which ``planning.explain`` tells.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
+from enum import Enum
 from functools import lru_cache, partial
 from typing import TypeVar
 
@@ -80,6 +82,59 @@ class ProductPlan:
 
 
 @dataclass(frozen=True, slots=True)
+class Room:
+    """What the accumulators of a product may take of a PE.
+
+    All of the Local pool where the product has the kernel ``alone``; but ``parameters``, the tiles that scale sums and
+    post-process them, take room and a hand.
+    """
+
+    alone: bool = True
+    parameters: bool = False
+
+    @property
+    def pool(self) -> int:
+        """Bytes of Local tiles on each PE."""
+        return LOCAL_POOL_BYTES if self.alone and not self.parameters else LOCAL_POOL_BYTES // 2
+
+    @property
+    def hands(self) -> int:
+        """The first so many hands."""
+        return len(HANDS) - self.parameters
+
+
+class Rule(Enum):
+    """What decides between plans, in this order."""
+
+    CELLS = "utilisation"
+    LANES = "lanes"
+    TRAFFIC = "traffic"
+    BUNDLES = "bundles"
+    LEAST = "least"
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """A rule, the limit it came to (a utilisation, bytes, or bundles), and the plans that it left."""
+
+    rule: Rule
+    limit: float
+    left: tuple[ProductPlan, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Decision:
+    """Every rule as it was applied; the last one leaves one plan."""
+
+    steps: tuple[Step, ...]
+
+    @property
+    def chosen(self) -> ProductPlan:
+        (plan,) = self.steps[-1].left
+        return plan
+
+
+@dataclass(frozen=True, slots=True)
 class _Rows:
     """Row groups without hands: ``repeat`` row blocks of lanes (groups, rows)."""
 
@@ -96,7 +151,7 @@ def plan_product(shape: MatmulShape, pool: int = LOCAL_POOL_BYTES, hands: int = 
     plans = candidates(shape, pool, hands)
     if not plans:
         raise NoPlan(f"no block of {shape.m} x {shape.n} sums of {shape.k} products fits the tile pools")
-    return choose(plans)
+    return decide(plans).chosen
 
 
 def candidates(shape: MatmulShape, pool: int = LOCAL_POOL_BYTES, hands: int = len(HANDS)) -> list[ProductPlan]:
@@ -109,24 +164,44 @@ def candidates(shape: MatmulShape, pool: int = LOCAL_POOL_BYTES, hands: int = le
         strips.add(shape.n)
     for head, strip in [(h, s) for h in sorted(heads) for s in sorted(strips) if (h or s) and not (h and s == shape.n)]:
         plans += _plans(shape, pool, hands, head=head, strip=strip)
-    return plans
+    # All of a small product is the same whether it is called head or strip.
+    return list(dict.fromkeys(plans))
 
 
-def choose(plans: Sequence[ProductPlan]) -> ProductPlan:
-    """The plan to use: no wasted cells, then little traffic, then little code, then few bundles."""
-    plans = [p for p in plans if p.utilization >= UTILIZATION] or [max(plans, key=lambda p: p.utilization)]
-    least = min(p.cost.traffic for p in plans)
-    simple = [p for p in plans if p.lanes == 1 and p.cost.traffic <= least * SIMPLER_CODE]
-    return _best([(plan, plan.cost) for plan in simple or plans])[0]
+def decide(plans: Sequence[ProductPlan]) -> Decision:
+    """Choose the plan to use: no wasted cells, then little code, then little traffic and few bundles."""
+    steps = []
+
+    def left(rule: Rule, limit: float, plans: Sequence[ProductPlan]) -> Sequence[ProductPlan]:
+        steps.append(Step(rule, limit, tuple(plans)))
+        return plans
+
+    least_waste = max(plans, key=lambda p: p.utilization)
+    whole = [p for p in plans if p.utilization >= UTILIZATION] or [least_waste]
+    plans = left(Rule.CELLS, min(UTILIZATION, least_waste.utilization), whole)
+    limit = SIMPLER_CODE * min(p.cost.traffic for p in plans)
+    simple = [p for p in plans if p.lanes == 1 and p.cost.traffic <= limit]
+    plans = left(Rule.LANES, limit, simple or plans)
+    for rule, limit, found in _narrowed([(plan, plan.cost) for plan in plans]):
+        left(rule, limit, [plan for plan, _ in found])
+    return Decision(tuple(steps))
 
 
 def _best(found: Sequence[tuple[T, Cost]]) -> tuple[T, Cost]:
-    """Among what moves about the least, the one with about the fewest bundles, among these what moves the least."""
-    least = min(cost.traffic for _, cost in found)
-    found = [each for each in found if each[1].traffic <= least * LIKE_TRAFFIC]
-    fewest = min(cost.bundles for _, cost in found)
-    found = [each for each in found if each[1].bundles <= fewest * LIKE_BUNDLES]
-    return min(found, key=lambda each: (each[1].traffic, each[1].bundles, each[1].local_bytes))
+    *_, (_, _, (best,)) = _narrowed(found)
+    return best
+
+
+def _narrowed(found: Sequence[tuple[T, Cost]]) -> Iterator[tuple[Rule, float, Sequence[tuple[T, Cost]]]]:
+    """What moves about the least; of this what takes about the fewest bundles; and of this what moves the least."""
+    limit = LIKE_TRAFFIC * min(cost.traffic for _, cost in found)
+    found = [each for each in found if each[1].traffic <= limit]
+    yield Rule.TRAFFIC, limit, found
+    limit = LIKE_BUNDLES * min(cost.bundles for _, cost in found)
+    found = [each for each in found if each[1].bundles <= limit]
+    yield Rule.BUNDLES, limit, found
+    best = min(found, key=lambda each: (each[1].traffic, each[1].bundles, each[1].local_bytes))
+    yield Rule.LEAST, best[1].traffic, [best]
 
 
 def _plans(shape: MatmulShape, pool: int, hands: int, *, head: int, strip: int) -> Iterator[ProductPlan]:

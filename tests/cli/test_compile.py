@@ -93,6 +93,63 @@ def test_specifications_that_do_not_fit_are_an_error(
 
 def test_locations_belong_to_ir(ptoc: Run, write: Write) -> None:
     assert ptoc("compile", write(LINEAR), "--emit", "asm", "--locations").status == 2
+    assert ptoc("compile", write(LINEAR), "--explain", "--locations").status == 2
+
+
+EXPLANATION = """\
+linear: matmul 1 of 1, linear.py:7
+5 x 3 sums of 9 products: FP16 by FP16, added in FP32 from C on, stored as FP32
+room for accumulators: 262,144 bytes of Local tiles on each PE, in T, U, M, N; the kernel does nothing else
+
+lower bound: 264 bytes
+   60  every element of C comes in once
+   60  every result goes out once
+  144  A and B come in once
+
+3 plans:
+  out by       rows           slots  blocks  K            traffic  / bound  utilisation  bundles  lanes   Local  Shared
+  chosen       1 x (U 1 x 5)  1 x 3  1       9 Local          264    1.000        1.000        5      1  16,384       0
+  utilisation  1 x (T 1 x 5)  2 x 8  1       8                264    1.000        0.500       14      1   8,192     256
+  utilisation  1 x (T 1 x 5)  2 x 8  1       1 Local + 8      274    1.038        0.500       15      1  12,288     256
+
+utilisation: 2 of 3 out; the best cells would issue at least 0.98 of the multiply-adds of the others
+lanes:       none out; a single lane has the least code, and may move 295 bytes, 12% over the least
+traffic:     none out; the others move at most 277 bytes, 5% over the least
+bundles:     none out; the others take at most 5 bundles, 15% over the fewest
+least:       none out; what is left moves 264 bytes, the least
+chosen:      A comes in 1.00 times (per block of columns; Local: per slot), B 1.00 times (per row block; Local: per PE)
+"""
+
+WITH_OTHER_WORK = """
+import numpy as np
+import ptoc
+
+SLOPES = np.float32([0.25, 0.5, 0.125])
+
+@ptoc.jit
+def work(x, w, c):
+    y = np.matmul(x, w, dtype=np.float32)
+    return c + np.matmul(x, w, dtype=np.float32), np.where(y > 0, y, SLOPES * y), c > 0
+"""
+
+
+def test_a_layout_is_explained(ptoc: Run, write: Write) -> None:
+    result = ptoc("compile", write(LINEAR), "--explain", *SPECS)
+    assert (result.status, result.out, result.err) == (0, EXPLANATION, "")
+
+
+def test_every_matmul_is_explained_with_the_room_it_has(ptoc: Run, write: Write) -> None:
+    out = ptoc("compile", write(WITH_OTHER_WORK), "--explain", *SPECS).out
+    first, second = out.split("\n\nwork: matmul 2 of 2, linear.py:10\n")
+    assert first.startswith("work: matmul 1 of 2, linear.py:10\n")
+    assert "in T, U, M, N; the rest of the pool is for the kernel's other work\n" in first
+    assert "in T, U, M; the rest of the pool is for the kernel's other work and tiles of parameters\n" in second
+
+
+def test_an_explanation_is_no_level(ptoc: Run, write: Write) -> None:
+    result = ptoc("compile", write(LINEAR), "--explain", "--emit", "nd")
+    assert (result.status, result.out) == (2, "")
+    assert "not allowed with" in result.err
 
 
 def test_an_image_is_not_written_to_a_terminal(ptoc: Run, write: Write, monkeypatch: pytest.MonkeyPatch) -> None:

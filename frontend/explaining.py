@@ -1,0 +1,29 @@
+"""Why the matmuls of a program are laid out as they are, in words."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from ptoc.errors import SourceLocation
+from ptoc.passes.diagnostics import source_of
+from ptoc.passes.planning.explain import explain
+from ptoc.passes.products import product_of
+from ptoc.passes.tile_matmul import stored_matmuls
+
+if TYPE_CHECKING:
+    from ptoc.program import Program
+
+
+def explanation_of(program: Program) -> str:
+    """The text of ``Program.explain``."""
+    module = program.module("nd")
+    matmuls = stored_matmuls(module)
+    if not matmuls:
+        return f"{program.name} has no matmul, so no layout was chosen among several\n"
+    texts = []
+    for number, (store, matmul, alone) in enumerate(matmuls, 1):
+        product, place = product_of(module, store, matmul), source_of(matmul)
+        where = f", {SourceLocation(*place)}" if place else ""
+        title = f"{program.name}: matmul {number} of {len(matmuls)}{where}\n"
+        texts.append(title + explain(product.shape, product.room(alone=alone)))
+    return "\n".join(texts)
