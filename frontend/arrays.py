@@ -74,7 +74,11 @@ class ArraySpec:
 
     @property
     def _transposed(self) -> ArraySpec:
-        return ArraySpec(self.shape[::-1], self.dtype, self.strides[::-1])
+        strides = self.strides[::-1]
+        if self.shape and self.shape[0] == 1:
+            # A single element in every row: they lie next to each other.
+            strides = (*strides[:-1], self.dtype.itemsize)
+        return ArraySpec(self.shape[::-1], self.dtype, strides)
 
     def placed(self, placement: Placement) -> ArraySpec:
         """The array that stands in memory."""

@@ -52,7 +52,7 @@ def apply_function(function: Callable[..., Any], args: Sequence[Any], kwargs: Ma
 
 def _call(rule: Callable[..., Any], name: str, operands: Sequence[Any], options: Mapping[str, Any]) -> Any:
     """A rule applied to operands, those without dimensions as the scalars that numpy takes them for."""
-    _reject_captured(operands, rows=rule in _TAKE_ROWS)
+    _reject_captured(operands[:1] if rule is transpose else operands, rows=rule in _TAKE_ROWS)
     operands = [x[()] if isinstance(x, np.ndarray) else x for x in operands]
     try:
         return rule(*operands, **options)

@@ -14,7 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ptoc.arrays import ArraySpec
-from ptoc.errors import ArgumentError, ProgramFault, SourceLocation, UnsupportedError
+from ptoc.errors import ArgumentError, ProgramFault, SourceLocation
 from ptoc.isa.registers import PE_COUNT
 from ptoc.passes import abi
 from ptoc.passes.arguments import INOUT, INPUT, OUTPUT
@@ -44,8 +44,6 @@ def run(
     leaves open.
     """
     check_arguments(program.specs, program.kinds, program.names, arrays)
-    if cores > 1:
-        _check_divisible(program)
     buffers = [_buffer(spec, kind, array) for spec, kind, array in _launch_arrays(program, arrays)]
     machine = _machine(program, buffers, cores)
     if watch:
@@ -92,16 +90,6 @@ def check_arguments(
                     f"the kernel assigns to {name}, which shares memory with {other_name}",
                     hint=f"pass a copy of {other_name}",
                 )
-
-
-def _check_divisible(program: Program) -> None:
-    """``UnsupportedError`` where cores would do work twice instead of sharing it."""
-    from ptoc.dialects.nd import MatmulAccOp
-
-    if any(isinstance(op, MatmulAccOp) for op in program.modules["nd"].walk()):
-        raise UnsupportedError(
-            f"{program.name} has a matmul, and several cores cannot share one yet", hint="run it on one core"
-        )
 
 
 def _overlap(x: Array, y: Array) -> bool:

@@ -23,11 +23,9 @@ from ptoc.isa import dtypes
 from ptoc.isa.registers import GENERATIONS, HANDS, PE_COUNT
 from ptoc.passes.diagnostics import reject
 from ptoc.passes.planning import rings
-from ptoc.passes.planning.rings import Carried, DoesNotFit, Item, Loop, NewQueue, Plan, PoolFull, Pop, Push, Step
+from ptoc.passes.planning.rings import Carried, DoesNotFit, Item, Loop, NewQueue, Plan, Pop, Push, Step
 from ptoc.passes.rewriting import Emitter, Index, the_function
 from ptoc.passes.tile_values import constant_array
-
-MAX_FLUSHES = 64
 
 
 @dataclass(frozen=True)
@@ -36,21 +34,14 @@ class AllocateRings(ModulePass):
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         function = the_function(op)
-        for _ in range(MAX_FLUSHES):
-            translation = _Translation(function.body.block)
-            try:
-                translation.write(rings.plan(translation.program, translation.pinned))
-                return
-            except PoolFull as full:
-                if not _flush(function, translation, full):
-                    _give_up(translation, full)
-            except DoesNotFit as reason:
-                _give_up(translation, reason)
-        reject(
-            function,
-            "the tiles of this kernel do not fit the Local pool",
-            rule="Local tile pool of 256 KiB per PE",
-        )
+        translation = _Translation(function.body.block)
+        try:
+            plan = rings.plan(translation.program, translation.pinned, flush=True)
+        except DoesNotFit as reason:
+            _give_up(translation, reason)
+        translation.write(plan)
+        for flush in plan.flushes:
+            _age_out(function, translation.tops[flush.position], flush.hands)
 
 
 def peak_bytes(function: func.FuncOp) -> int:
@@ -177,16 +168,8 @@ def _known(value: SSAValue) -> int | None:
     return cast(IntegerAttr, value.owner.value).value.data
 
 
-def _flush(function: func.FuncOp, translation: _Translation, full: PoolFull) -> bool:
-    """Insert one-cell loads that age out all tiles before the work that overflows; False when already there."""
-    position = next(
-        n for n, item in enumerate(translation.program) if any(s is full.step for s in rings.steps_of([item]))
-    )
-    quiet = rings.quiet_point(translation.program, position)
-    point = translation.tops[quiet]
-    before = translation.tops[quiet - 1] if quiet else None
-    if any(_ages_out(op) for op in (point, before)):
-        return False
+def _age_out(function: func.FuncOp, point: Operation, hands: Sequence[int]) -> None:
+    """Insert one-cell loads that fill hands, so that all of their tiles age out, in front of an operation."""
     module = function.parent_op()
     assert isinstance(module, ModuleOp)
     emitter = Emitter.before(point)
@@ -197,22 +180,13 @@ def _flush(function: func.FuncOp, translation: _Translation, full: PoolFull) -> 
     cell = TileType.get(1, 1, dtypes.U8, TileLayout.NORM)
 
     def body(inner: Emitter, generation: Index, carried: Sequence[SSAValue]) -> Sequence[SSAValue]:
-        for hand in full.hands:
+        for hand in hands:
             load = tile.LoadOp(source, zero, zero, (one, one), PE_COUNT, cell)
             load.properties["into"] = HandAttr(Hand(HANDS[hand]))
             inner.emit(load)
         return ()
 
     emitter.loop(0, GENERATIONS, 1, body, name="generation")
-    return True
-
-
-def _ages_out(op: Operation | None) -> bool:
-    """Whether an operation is a loop that ``_flush`` made."""
-    if not isinstance(op, scf.ForOp):
-        return False
-    first = op.body.block.first_op
-    return isinstance(first, tile.LoadOp) and first.into is not None and not first.result.uses
 
 
 def _constants(function: func.FuncOp) -> dict[int, SSAValue]:

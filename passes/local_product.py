@@ -18,7 +18,7 @@ from ptoc.passes.planning.shapes import Rectangle
 from ptoc.passes.planning.tiling import MatmulTiling, RowBlock, matmul_tiling, split_rows
 from ptoc.passes.products import Product
 from ptoc.passes.rewriting import Emitter, Index
-from ptoc.passes.tile_values import pe_id
+from ptoc.passes.tile_values import core_id, pe_id
 
 
 @dataclass(frozen=True)
@@ -36,11 +36,17 @@ class LocalProduct:
         return cls(product, area, tiling, TileLayout(tiling.layout.lower()))
 
     def emit(self) -> None:
-        """Emit the loops."""
-        for block in split_rows(self.area.rows, self.tiling.m):
-            self._row_block(block)
+        """Emit the loops, which one core runs."""
 
-    def _row_block(self, block: RowBlock) -> None:
+        def turn(e: Emitter, _: Index, carried: Sequence[SSAValue]) -> Sequence[SSAValue]:
+            for block in split_rows(self.area.rows, self.tiling.m):
+                self._row_block(e, block)
+            return carried
+
+        top = self.product.top
+        top.loop(core_id(top), 1, 1, turn, name="turn")
+
+    def _row_block(self, e: Emitter, block: RowBlock) -> None:
         per_round = block.pes * block.rows
         first = self.area.row + block.first
 
@@ -57,7 +63,7 @@ class LocalProduct:
                 name="col",
             )
 
-        self.product.top.loop(first, first + block.rounds * per_round, per_round, round_, name="row")
+        e.loop(first, first + block.rounds * per_round, per_round, round_, name="row")
 
     def _column_block(self, e: Emitter, block: RowBlock, row: Index, col: Index, width: Index) -> Sequence[SSAValue]:
         product, tiling = self.product, self.tiling
@@ -75,7 +81,7 @@ class LocalProduct:
         last = (depth - 1) // step * step
         if depth - last == step and not self.product.postprocesses:
             last = depth
-        if self.product.first_differs and last > 0:
+        if not self.product.shape.started and last > 0:
             acc = self._piece(e, block, row, col, width, 0, step, acc, first=True)
             start = step
 

@@ -16,7 +16,6 @@ from ptoc.dialects.tile import SharedType, TileLayout, TileType
 from ptoc.isa import dtypes
 from ptoc.isa.dtypes import DType
 from ptoc.isa.postprocess import ReluMode
-from ptoc.passes.diagnostics import reject
 from ptoc.passes.epilogues import accumulator_of
 from ptoc.passes.planning.search import Room
 from ptoc.passes.planning.shapes import MatmulShape
@@ -29,7 +28,7 @@ from ptoc.passes.tile_values import Array, array_of, column_of, splat_array, wor
 class Product:
     """``dest = post(c / 2**scale + a @ b)``; ``top`` emits in front of the store it replaces.
 
-    ``a`` and ``b`` are the arrays as they lie in memory: with ``trans_a`` rows of K by M, with ``trans_b`` of N by K.
+    ``a`` and ``b`` are the arrays as they lie in memory; ``alone`` says that one core does all of it.
     """
 
     top: Emitter
@@ -42,17 +41,11 @@ class Product:
     post: Post
     words: Array | None
     slopes: Array | None
-    trans_a: bool
-    trans_b: bool
+    alone: bool
 
     def room(self, *, alone: bool) -> Room:
         """The room for accumulators, in a kernel that the product has ``alone`` or not."""
         return Room(alone, any(each is not None for each in (self.scale, self.words, self.slopes)))
-
-    @property
-    def first_differs(self) -> bool:
-        """Whether the first piece of a sum does more, or less, than add to an accumulator."""
-        return self.c is None or self.scale is not None
 
     @property
     def postprocesses(self) -> bool:
@@ -90,7 +83,7 @@ class Product:
             scale = self.scale.load(e, row(), 0, (rows, 1), sharing, column, rest)
         m, n, k = (e.index(v) for v in size)
         rest = 0 if isinstance(operands[0].type, SharedType) else share[2]
-        turned = {"trans_a": self.trans_a, "trans_b": self.trans_b}
+        turned = {"trans_a": self.shape.trans_a, "trans_b": self.shape.trans_b}
         if not last:
             return e.emit(tile.MatmulOp(acc, *operands, (m, n, k), pes, type_, scale=scale, rest=rest, **turned)).result
         everyone = pes + (rest > 0)
@@ -109,13 +102,6 @@ def product_of(module: ModuleOp, store: nd.StoreOp, matmul: nd.MatmulAccOp) -> P
     """The product that a store of a matmul stands for."""
     top = Emitter.before(store)
     m, n, k = matmul.size
-    if matmul.trans_a is not None or matmul.trans_b is not None:
-        reject(
-            matmul,
-            "a product with a transposed operand is not supported yet",
-            rule="only Shared operands of TMATMUL can be transposed",
-            hint="pass np.ascontiguousarray(...) of the transpose as an argument",
-        )
     a, b = array_of(matmul.a), array_of(matmul.b)
     accumulator = accumulator_of(matmul)
     stored = dtype_of(cast(TensorType, matmul.result.type).element_type)
@@ -124,7 +110,19 @@ def product_of(module: ModuleOp, store: nd.StoreOp, matmul: nd.MatmulAccOp) -> P
     words = post.quantization(post.mode(accumulator, result))
     return Product(
         top,
-        MatmulShape(m, n, k, a.dtype, b.dtype, accumulator, matmul.acc is not None, result, matmul.scale is not None),
+        MatmulShape(
+            m,
+            n,
+            k,
+            a.dtype,
+            b.dtype,
+            accumulator,
+            has_c=matmul.acc is not None,
+            result=result,
+            scaled=matmul.scale is not None,
+            trans_a=matmul.trans_a is not None,
+            trans_b=matmul.trans_b is not None,
+        ),
         a,
         b,
         _accumulator_array(top, module, matmul, n),
@@ -133,8 +131,7 @@ def product_of(module: ModuleOp, store: nd.StoreOp, matmul: nd.MatmulAccOp) -> P
         post,
         words_array(top, module, words) if post.parameter == "vector" else None,
         words_array(top, module, post.slopes()) if post.relu_mode == ReluMode.PRELU else None,
-        matmul.trans_a is not None,
-        matmul.trans_b is not None,
+        store.alone is not None,
     )
 
 

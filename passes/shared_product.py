@@ -14,23 +14,27 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
+from typing import cast
 
 from xdsl.ir import SSAValue
 
 from ptoc.dialects import tile
 from ptoc.dialects.tile import Hand, HandAttr, QueueType, SharedType, TileLayout, TileType
 from ptoc.isa.registers import HANDS, PE_COUNT
-from ptoc.passes.planning.bands import A_HAND, B_HAND, Band, Lane
+from ptoc.passes.planning.bands import A_HAND, B_HAND, Band, Lane, a_tiles
 from ptoc.passes.planning.sums import LONG_SUM, SumSchedule
 from ptoc.passes.products import Product
 from ptoc.passes.rewriting import Emitter, Index
-from ptoc.passes.tile_values import divided, pe_id
+from ptoc.passes.tile_values import core_id, divided, pe_id
 
 _B_NAME = 63
 """The Shared tile that holds the piece of B; those of A count from 0."""
 
-_RESIDENT_NAME = 8
+_RESIDENT_NAME = 24
 """The first Shared tile of rows of A that stay."""
+
+Tiles = Sequence[SSAValue]
+"""Shared tiles with the rows of A of one lane."""
 
 Queues = Sequence[SSAValue | None]
 """The accumulators of each lane: a queue, or the only one, or nothing before that exists."""
@@ -55,7 +59,7 @@ class _Block:
     row: Index
     first: _Slot
     left: Index
-    resident: Sequence[SSAValue] | None
+    resident: Sequence[Tiles] | None
     """The rows of A of the last piece, where they stay for all blocks of columns."""
 
 
@@ -78,27 +82,40 @@ class SharedProduct:
     band: Band
 
     def emit(self) -> None:
-        """Emit the loops over row blocks and column blocks."""
-        band, columns = self.band, self.band.columns
-
-        def row_of_blocks(e: Emitter, row: Index, _: Sequence[SSAValue]) -> Sequence[SSAValue]:
-            resident = self._rows_of_a(e, row, self._schedule.last, _RESIDENT_NAME) if band.resident else None
-
-            def block(e: Emitter, col: Index, _: Sequence[SSAValue]) -> Sequence[SSAValue]:
-                end = e.minimum(e.add(col, columns.block), band.col + columns.total)
-                last = band.col + (columns.blocks - 1) * columns.block
-                width = e.if_equal(col, last, columns.last_first, columns.first)
-                self._block(e, _Block(row, _Slot(col, width), e.sub(e.sub(end, col), width), resident))
-                return ()
-
-            cols = band.col, band.col + columns.total, columns.block
-            return e.loop(*(cols if by_rows else divided(e, *cols)), block, name="col", keep=self._keep)
-
-        # Cores share the longer of the two loops.
-        by_rows = band.repeat >= columns.blocks
-        top = self.product.top
+        """Emit the loops over row blocks and column blocks; cores share the longer of the two, or one has all."""
+        band, top = self.band, self.product.top
         rows = band.row, band.row + band.rows, band.block_rows
-        top.loop(*(divided(top, *rows) if by_rows else rows), row_of_blocks, name="row", keep=self._keep)
+        if self.product.alone:
+
+            def turn(e: Emitter, _: Index, carried: Sequence[SSAValue]) -> Sequence[SSAValue]:
+                e.loop(*rows, self._row_block, name="row", keep=self._keep)
+                return carried
+
+            top.loop(core_id(top), 1, 1, turn, name="turn")
+            return
+        top.loop(*(divided(top, *rows) if self._by_rows else rows), self._row_block, name="row", keep=self._keep)
+
+    @property
+    def _by_rows(self) -> bool:
+        """Whether cores share row blocks rather than blocks of columns."""
+        return self.band.repeat >= self.band.columns.blocks
+
+    def _row_block(self, e: Emitter, row: Index, carried: Sequence[SSAValue]) -> Sequence[SSAValue]:
+        """The blocks of one row block, from left to right."""
+        band, columns = self.band, self.band.columns
+        resident = self._rows_of_a(e, row, self._schedule.last, _RESIDENT_NAME) if band.resident else None
+
+        def block(e: Emitter, col: Index, _: Sequence[SSAValue]) -> Sequence[SSAValue]:
+            end = e.minimum(e.add(col, columns.block), band.col + columns.total)
+            last = band.col + (columns.blocks - 1) * columns.block
+            width = e.if_equal(col, last, columns.last_first, columns.first)
+            self._block(e, _Block(row, _Slot(col, width), e.sub(e.sub(end, col), width), resident))
+            return ()
+
+        cols = band.col, band.col + columns.total, columns.block
+        together = self.product.alone or self._by_rows
+        e.loop(*(cols if together else divided(e, *cols)), block, name="col", keep=self._keep)
+        return carried
 
     def _block(self, e: Emitter, block: _Block) -> None:
         """Start the block's accumulators, add all pieces, store the results."""
@@ -165,8 +182,11 @@ class SharedProduct:
 
     def _groups(self, e: Emitter, lane: Lane, group: _Group, queue: SSAValue | None) -> SSAValue | None:
         """``group(emitter, number, queue)`` for every group of a lane."""
-        if lane.groups == 1:
-            return group(e, 0, queue)
+        if a_tiles(self.product.shape, lane) == lane.groups:
+            # Groups with Shared tiles of their own name them in their code.
+            for number in range(lane.groups):
+                queue = group(e, number, queue)
+            return queue
 
         def body(e: Emitter, number: Index, carried: Sequence[SSAValue]) -> Sequence[SSAValue]:
             return _present([group(e, number, carried[0])])
@@ -204,10 +224,10 @@ class SharedProduct:
 
     def _piece(self, e: Emitter, block: _Block, piece: _Piece, queues: Queues) -> Queues:
         """Advance every accumulator of the block by a piece of the sum; the last one stores the results."""
-        parents: Sequence[SSAValue] = ()
+        rows: Sequence[Tiles] = [()] * len(self.band.lanes)
         if not piece.local:
             resident = block.resident if piece.last else None
-            parents = resident or self._rows_of_a(e, block.row, (piece.k, piece.depth), 0)
+            rows = resident or self._rows_of_a(e, block.row, (piece.k, piece.depth), 0)
 
         def slot(e: Emitter, slot: _Slot, queues: Queues) -> Queues:
             b = self._columns_of_b(e, piece, slot)
@@ -215,7 +235,7 @@ class SharedProduct:
                 self._groups(
                     e,
                     lane,
-                    partial(self._bundle, piece, slot, lane, e.add(block.row, offset), parents[number : number + 1], b),
+                    partial(self._bundle, piece, slot, lane, e.add(block.row, offset), rows[number], b),
                     queues[number],
                 )
                 for number, lane, offset in self._each_lane()
@@ -223,25 +243,31 @@ class SharedProduct:
 
         return self._slots(e, block, slot, queues)
 
-    def _rows_of_a(self, e: Emitter, row: Index, piece: tuple[Index, int], first_name: int) -> Sequence[SSAValue]:
+    def _rows_of_a(self, e: Emitter, row: Index, piece: tuple[Index, int], first_name: int) -> Sequence[Tiles]:
         """The rows of A of every lane in Shared tiles, for one piece of the sum."""
+        found, name = [], first_name
+        for _, lane, offset in self._each_lane():
+            tiles = a_tiles(self.product.shape, lane)
+            rows = lane.total_rows // tiles
+            starts = [e.add(row, offset + number * rows) for number in range(tiles)]
+            found.append([self._tile_of_a(e, start, rows, piece, name + n) for n, start in enumerate(starts)])
+            name += tiles
+        return found
+
+    def _tile_of_a(self, e: Emitter, row: Index, rows: int, piece: tuple[Index, int], name: int) -> SSAValue:
+        """Rows of A in one Shared tile, as they lie in memory."""
         a, (k, depth) = self.product.a, piece
-        return [
-            a.load_shared(
-                e,
-                e.add(row, offset),
-                k,
-                (lane.total_rows, depth),
-                SharedType.get(lane.total_rows, depth, a.dtype),
-                first_name + number,
-            )
-            for number, lane, offset in self._each_lane()
-        ]
+        if self.product.shape.trans_a:
+            return a.load_shared(e, k, row, (depth, rows), SharedType.get(depth, rows, a.dtype), name)
+        return a.load_shared(e, row, k, (rows, depth), SharedType.get(rows, depth, a.dtype), name)
 
     def _columns_of_b(self, e: Emitter, piece: _Piece, slot: _Slot) -> SSAValue:
         """The columns of B of a slot, in a Shared tile or in one of every PE."""
         b, width = self.product.b, self.band.columns.width
         size = (piece.depth, slot.width)
+        if not piece.local and self.product.shape.trans_b:
+            type_ = SharedType.get(width, piece.depth, b.dtype)
+            return b.load_shared(e, slot.col, piece.k, (slot.width, piece.depth), type_, _B_NAME)
         if not piece.local:
             return b.load_shared(e, piece.k, slot.col, size, SharedType.get(piece.depth, width, b.dtype), _B_NAME)
         type_ = TileType.get(piece.depth, width, b.dtype, TileLayout.CUBE_N8)
@@ -259,13 +285,13 @@ class SharedProduct:
         slot: _Slot,
         lane: Lane,
         row: Index,
-        parent: Sequence[SSAValue],
+        rows_of_a: Tiles,
         b: SSAValue,
         e: Emitter,
         number: Index,
         queue: SSAValue | None,
     ) -> SSAValue | None:
-        """Advance the accumulator of one group of a lane from ``row`` on; ``parent`` are its Shared rows of A."""
+        """Advance the accumulator of one group of a lane from ``row`` on; ``rows_of_a`` are its Shared tiles."""
         acc = None
         if self.product.c is not None or not piece.first:
             acc, queue = _popped(e, queue)
@@ -275,7 +301,7 @@ class SharedProduct:
         if piece.local:
             a, size = self._local_rows(e, piece, lane, pe_row()), (rows, slot.width, piece.depth)
         else:
-            a, size = _view(e, parent[0], lane, number, piece.depth), (lane.rows, slot.width, piece.depth)
+            a, size = _group_of(e, rows_of_a, lane, number, piece.depth), (lane.rows, slot.width, piece.depth)
         d = self.product.piece(
             e,
             acc,
@@ -338,10 +364,10 @@ def _pinned(value: SSAValue, hand: int) -> SSAValue:
     return value
 
 
-def _view(e: Emitter, parent: SSAValue, lane: Lane, group: Index, depth: int) -> SSAValue:
-    """The rows of one group in the Shared tile of its lane."""
-    if lane.groups == 1:
-        return parent
-    assert isinstance(parent.type, SharedType)
-    type_ = SharedType.get(lane.rows, depth, parent.type.dtype)
-    return e.emit(tile.ViewOp(parent, e.index(e.mul(group, type_.cells)), type_)).result
+def _group_of(e: Emitter, tiles: Tiles, lane: Lane, number: Index, depth: int) -> SSAValue:
+    """The rows of one group among the Shared tiles of its lane: one of them, or a view of the only one."""
+    if len(tiles) == lane.groups:
+        return tiles[cast(int, number)]
+    [whole] = tiles
+    type_ = SharedType.get(lane.rows, depth, cast(SharedType, whole.type).dtype)
+    return e.emit(tile.ViewOp(whole, e.index(e.mul(number, type_.cells)), type_)).result

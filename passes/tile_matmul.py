@@ -52,6 +52,8 @@ class TileMatmul(ModulePass):
             room = product.room(alone=alone)
             for band in plan_product(shape, room.pool, room.hands).bands:
                 yield SharedProduct(product, band)
+        elif shape.trans_a or shape.trans_b:
+            raise DoesNotFit("only Shared operands can be transposed")
         else:
             yield LocalProduct.plan(product, Rectangle(0, 0, shape.m, shape.n))
 

@@ -112,6 +112,12 @@ class Band:
         return self.repeat * self.block_rows
 
     @property
+    def hands(self) -> frozenset[int]:
+        """Hands in which tiles are published."""
+        operands = {A_HAND, B_HAND} if self.local or self.head else set()
+        return frozenset({lane.hand for lane in self.lanes} | operands)
+
+    @property
     def pes(self) -> int:
         """PEs that have rows in some lane."""
         return max(lane.pes for lane in self.lanes)
@@ -128,9 +134,18 @@ def _cube_bytes(layout: str, dtype: DType, rows: int, cols: int) -> int:
     return size_bytes(size_code(layouts.cube_geometry(layout, dtype.bits, rows, cols).storage_bytes))
 
 
+def a_tiles(shape: MatmulShape, lane: Lane) -> int:
+    """Shared tiles for the rows of a lane: one that bundles view, but one per group of a transposed A.
+
+    A view has whole rows of a Shared tile, and those of a transposed A are products.
+    """
+    return lane.groups if shape.trans_a else 1
+
+
 def a_shared_bytes(shape: MatmulShape, lane: Lane, depth: int) -> int:
-    """Capacity of the Shared tile with all rows of a lane."""
-    return size_bytes(size_code(lane.total_rows * depth * shape.a.bits // 8))
+    """Capacity of the Shared tiles with all rows of a lane."""
+    tiles = a_tiles(shape, lane)
+    return tiles * size_bytes(size_code(lane.total_rows // tiles * depth * shape.a.bits // 8))
 
 
 def b_shared_bytes(shape: MatmulShape, width: int, depth: int) -> int:
@@ -169,10 +184,11 @@ def band_cost(shape: MatmulShape, band: Band) -> Cost:
     groups = sum(lane.groups for lane in lanes)
     parts = sum(lane.groups * lane.parts for lane in lanes)
     streamed = len(together) - (band.resident > 0)
+    tiles = sum(a_tiles(shape, lane) for lane in lanes)
 
     bundles = parts * slots * (2 if shape.has_c else 1)
-    bundles += len(together) * slots * (1 + groups) + streamed * columns.blocks * len(lanes)
-    bundles += len(alone) * slots * (1 + 2 * parts) + (len(lanes) if band.resident else 0)
+    bundles += len(together) * slots * (1 + groups) + streamed * columns.blocks * tiles
+    bundles += len(alone) * slots * (1 + 2 * parts) + (tiles if band.resident else 0)
 
     issued = 0
     for lane in lanes:

@@ -15,7 +15,7 @@ import itertools
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
-from ptoc.isa.registers import GENERATIONS, HANDS, LOCAL_POOL_BYTES, PE_COUNT, mask_pes
+from ptoc.isa.registers import CELL_BYTES, GENERATIONS, HANDS, LOCAL_POOL_BYTES, PE_COUNT, mask_pes, prefix_mask
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,12 +110,21 @@ class PoolFull(DoesNotFit):
 
 
 @dataclass(frozen=True, slots=True)
+class Flush:
+    """Age out every tile of some hands in front of a top-level item: as many one-cell loads as a ring holds, each."""
+
+    position: int
+    hands: tuple[int, ...]
+
+
+@dataclass(frozen=True, slots=True)
 class Plan:
     """A proven assignment: the hand of each value, and the ``(hand, distance)`` of each use by step and position."""
 
     hands: dict[int, int]
     names: dict[tuple[int, int], tuple[int, int]]
     peak_bytes: int
+    flushes: tuple[Flush, ...] = ()
 
 
 _NAMELESS = -1
@@ -233,6 +242,10 @@ def _live_into(loop: Loop) -> tuple[int, ...]:
     return tuple(sorted(read | {c.argument for c in loop.carried}))
 
 
+_FLUSHED = -1000
+"""Values of flushing loads, of which there is one per hand, count down from here."""
+
+
 class _Replay:
     def __init__(self, program: Program, hands: dict[int, int]) -> None:
         self.hands = hands
@@ -251,6 +264,26 @@ class _Replay:
                 self.step(item)
             else:
                 self.queue(item)
+
+    def first_that_works(self, stretch: Program, roles: dict[int, str], pinned: dict[int, int]) -> DoesNotFit | None:
+        """Run a stretch with the first strategy that works; the failure of the first of all when none does."""
+        values = [value for value in _defines(stretch) if value in roles]
+        failures: list[DoesNotFit] = []
+        for strategy in _STRATEGIES:
+            hands = {value: pinned.get(value, HANDS.index(strategy[roles[value]])) for value in values}
+            try:
+                self.attempt(stretch, hands)
+                return None
+            except DoesNotFit as reason:
+                failures.append(reason)
+        return failures[0]
+
+    def age_out(self, hands: tuple[int, ...]) -> None:
+        """Fill hands with one-cell tiles."""
+        cells = [Step("TLOAD", (), _FLUSHED - hand, CELL_BYTES, prefix_mask(PE_COUNT)) for hand in hands]
+        self.hands.update((_FLUSHED - hand, hand) for hand in hands)
+        self.number.update(dict.fromkeys(map(id, cells), -1))
+        self.run((Loop(tuple(cells), GENERATIONS),))
 
     def attempt(self, stretch: Program, hands: dict[int, int]) -> None:
         """Run a stretch with these hands for its values; where that fails, all is as before."""
@@ -436,41 +469,33 @@ _STRATEGIES: tuple[dict[str, str], ...] = (
 )
 
 
-def plan(program: Program, pinned: dict[int, int] | None = None) -> Plan:
+def plan(program: Program, pinned: dict[int, int] | None = None, *, flush: bool = False) -> Plan:
     """An assignment of values to hands that replays without breaking a rule.
 
     The program falls into stretches between which no tile is live; each takes the first strategy that works after
     what precedes it. ``pinned`` fixes the hand of some values. When a stretch takes none, the failure of the first
-    strategy is raised: it is the one that wastes the least.
+    strategy is raised: it is the one that wastes the least. With ``flush`` the rings are aged out in front of a stretch
+    that earlier tiles leave no room for; the plan says where.
     """
     roles, pinned = _roles(program), pinned or {}
     run = _Replay(program, {})
-    for stretch in _stretches(program):
-        values = [value for value in _defines(stretch) if value in roles]
-        failures: list[DoesNotFit] = []
-        for strategy in _STRATEGIES:
-            hands = {value: pinned.get(value, HANDS.index(strategy[roles[value]])) for value in values}
-            try:
-                run.attempt(stretch, hands)
-                break
-            except DoesNotFit as reason:
-                failures.append(reason)
-        else:
-            raise failures[0] from None
-    return Plan(run.hands, run.names, run.peak)
+    flushes: list[Flush] = []
+    for start, stretch in _stretches(program):
+        failure = run.first_that_works(stretch, roles, pinned)
+        if flush and isinstance(failure, PoolFull):
+            flushes.append(Flush(start, failure.hands))
+            run.age_out(failure.hands)
+            failure = run.first_that_works(stretch, roles, pinned)
+        if failure is not None:
+            raise failure from None
+    return Plan(run.hands, run.names, run.peak, tuple(flushes))
 
 
-def _stretches(program: Program) -> Iterator[Program]:
-    """The program in pieces between which no tile is live."""
+def _stretches(program: Program) -> Iterator[tuple[int, Program]]:
+    """The program in pieces between which no tile is live, and where they start."""
     starts = [n for n, quiet in enumerate(_quiet(program)) if quiet]
     for start, end in itertools.pairwise(starts):
-        yield program[start:end]
-
-
-def quiet_point(program: Program, position: int) -> int:
-    """The last top-level position up to ``position`` at which no tile is live: everything may be aged out there."""
-    quiet = _quiet(program)
-    return max(n for n in range(position + 1) if quiet[n])
+        yield start, program[start:end]
 
 
 def _quiet(program: Program) -> list[bool]:

@@ -6,14 +6,21 @@ and few bundles. ``decide`` applies these rules and keeps what each of them left
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from enum import Enum
 from functools import lru_cache, partial
 from typing import TypeVar
 
 from ptoc.isa import layouts
-from ptoc.isa.registers import HANDS, LOCAL_POOL_BYTES, MAX_DIMENSION, SHARED_POOL_BYTES
+from ptoc.isa.registers import (
+    CELL_BYTES,
+    GENERATIONS,
+    HANDS,
+    LOCAL_POOL_BYTES,
+    MAX_DIMENSION,
+    SHARED_POOL_BYTES,
+)
 from ptoc.passes.planning.bands import (
     GROUP_ROWS,
     HALF_GROUP_ROWS,
@@ -48,7 +55,11 @@ UTILIZATION = 0.98
 LOCAL_DEPTH_BYTES = 256
 """Bytes of a row of A in a Local tile."""
 
+_AGED_OUT = GENERATIONS * CELL_BYTES
+"""Bytes of a hand whose tiles have been aged out by the smallest ones."""
+
 T = TypeVar("T")
+R = TypeVar("R")
 
 
 class NoPlan(Exception):
@@ -207,13 +218,34 @@ def _narrowed(found: Sequence[tuple[T, Cost]]) -> Iterator[tuple[Rule, float, Se
 def _plans(shape: MatmulShape, pool: int, hands: int, *, head: int, strip: int) -> Iterator[ProductPlan]:
     """Plans with ``head`` products and ``strip`` columns of Local operands."""
     sides: Sequence[ProductPlan | None] = _strips(shape, pool, strip) if strip else [None]
-    for cut in _row_cuts(shape.m) if strip < shape.n else ():
-        chosen = [_band(shape, rows, pool, 2 if head else hands, shape.n - strip, head) for rows in cut]
+    for cut in _row_cuts(shape) if strip < shape.n else ():
+        chosen = _bands(
+            cut, pool, lambda rows, room: _band(shape, rows, room, 2 if head else hands, shape.n - strip, head)
+        )
         plan = _stack(shape, chosen)
         if plan is not None:
             yield from (plan if side is None else plan + side for side in sides)
     if strip == shape.n:
         yield from (side for side in sides if side is not None)
+
+
+def _bands(
+    cut: Sequence[R], pool: int, best: Callable[[R, int], tuple[Band, Cost] | None]
+) -> list[tuple[Band, Cost] | None]:
+    """The best band for each part of a cut, with what ``best`` finds for a pool.
+
+    Aged-out hands of earlier bands still hold a cell per generation, so a band that does not use them may not fill all
+    of the pool.
+    """
+    used: frozenset[int] = frozenset()
+    found: list[tuple[Band, Cost] | None] = []
+    for part in cut:
+        each = best(part, pool)
+        if each is not None and each[1].local_bytes + len(used - each[0].hands) * _AGED_OUT > pool:
+            each = best(part, pool - len(HANDS) * _AGED_OUT)
+        used |= each[0].hands if each is not None else frozenset()
+        found.append(each)
+    return found
 
 
 def _stack(shape: MatmulShape, chosen: Sequence[tuple[Band, Cost] | None]) -> ProductPlan | None:
@@ -238,10 +270,20 @@ def _bottom(rest: int) -> tuple[tuple[int, int], ...]:
     return ((1, HALF_GROUP_ROWS), (1, rest - HALF_GROUP_ROWS))
 
 
-def _row_cuts(m: int) -> Iterator[tuple[_Rows, ...]]:
+def _bottoms(rest: int, *, transposed: bool) -> list[tuple[tuple[int, int], ...]]:
+    """The same by bands; a transposed A has powers of two of rows, so they may take more hands than a band has."""
+    groups = _bottom(rest)
+    if transposed:
+        groups = tuple((1, 1 << bit) for bit in reversed(range(rest.bit_length())) if rest >> bit & 1)
+    most = len(HANDS) - 1
+    return [groups[start : start + most] for start in range(0, len(groups), most)]
+
+
+def _row_cuts(shape: MatmulShape) -> Iterator[tuple[_Rows, ...]]:
     """Ways to cut the rows into bands: row blocks of some groups over one, two or four hands, then the rest."""
-    full, rest = divmod(m, GROUP_ROWS)
-    bottom = _bottom(rest)
+    full, rest = divmod(shape.m, GROUP_ROWS)
+    bottom, *below = _bottoms(rest, transposed=shape.trans_a) or [()]
+    under = [_Rows(1, lanes) for lanes in below]
     for groups in range(1, min(full, len(HANDS) * LIVE) + 1):
         repeat, left = divmod(full, groups)
         tail = ((left, GROUP_ROWS), *bottom) if left else bottom
@@ -249,11 +291,11 @@ def _row_cuts(m: int) -> Iterator[tuple[_Rows, ...]]:
             if groups % hands or groups // hands > LIVE:
                 continue
             main = _Rows(repeat, ((groups // hands, GROUP_ROWS),) * hands)
-            yield (main, _Rows(1, tail)) if tail else (main,)
+            yield (main, *([_Rows(1, tail)] if tail else []), *under)
             if bottom and repeat == 1 and hands == 1 and not left:
-                yield (_Rows(1, (*main.lanes, *bottom)),)
+                yield (_Rows(1, (*main.lanes, *bottom)), *under)
     if not full:
-        yield (_Rows(1, bottom),)
+        yield (_Rows(1, bottom), *under)
 
 
 def _lanes(counts: tuple[tuple[int, int], ...], slots: int, hands: int) -> tuple[Lane, ...] | None:
@@ -300,7 +342,8 @@ def _depths(shape: MatmulShape, band: Band) -> Iterator[tuple[int, int]]:
     columns, started = band.columns, shape.has_c or band.head > 0
     deepest = floor_power_of_two(deepest_piece(shape.k - band.head, started=started))
     # A narrow slot has more rows in the same storage, of which a tile has no more than a dimension can say.
-    most = MAX_DIMENSION * columns.narrowest * shape.b.bits // 8
+    narrowest = columns.width if shape.trans_b else columns.narrowest
+    most = MAX_DIMENSION * narrowest * shape.b.bits // 8
     depth = next((d for d in _halves(deepest) if _fits(shape, band, d, 0) and _b_bytes(shape, band, d) <= most), 0)
     if not depth:
         return
@@ -323,8 +366,8 @@ def _b_bytes(shape: MatmulShape, band: Band, depth: int) -> int:
 
 
 def _fits(shape: MatmulShape, band: Band, depth: int, resident: int) -> bool:
-    parents = sum(a_shared_bytes(shape, lane, d) for lane in band.lanes for d in (depth, resident) if d)
-    return parents + _b_bytes(shape, band, depth) <= SHARED_POOL_BYTES
+    rows_of_a = sum(a_shared_bytes(shape, lane, d) for lane in band.lanes for d in (depth, resident) if d)
+    return rows_of_a + _b_bytes(shape, band, depth) <= SHARED_POOL_BYTES
 
 
 def _strips(shape: MatmulShape, pool: int, cols: int) -> list[ProductPlan]:
@@ -339,7 +382,8 @@ def _strips(shape: MatmulShape, pool: int, cols: int) -> list[ProductPlan]:
         for bottom in dict.fromkeys((_bottom(rest), ((1, rest),) if rest else ())):
             counts = _even(full) + [(1, groups, rows) for groups, rows in bottom]
             counts = [(repeat, groups, rows or group_rows) for repeat, groups, rows in counts]
-            plans.append(_stack(shape, [_local_band(shape, pool, each, columns) for each in counts]))
+            room = pool - len(HANDS) * _AGED_OUT
+            plans.append(_stack(shape, [_local_band(shape, room, each, columns) for each in counts]))
         found = [plan for plan in plans if plan is not None]
         if found:
             return found

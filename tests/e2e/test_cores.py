@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -14,7 +13,7 @@ from samples import Array, assert_same, mixed
 from test_random_kernels import STATEMENTS, arguments, kernel_of
 
 import ptoc
-from ptoc.errors import ArgumentError, ProgramFault, UnsupportedError
+from ptoc.errors import ArgumentError, ProgramFault
 from ptoc.launch import run
 
 
@@ -73,9 +72,8 @@ def test_any_shape(shape: tuple[int, ...], function: Callable[..., Any], dtype: 
     assert_equal_on_any_number(function, arrays)
 
 
-WITHOUT_PRODUCTS = [s for s in STATEMENTS if not {"p", "matmul"} & set(re.findall(r"\w+", s))]
 arguments = arguments | {
-    "statements": st.lists(st.sampled_from(WITHOUT_PRODUCTS), min_size=1, max_size=9),
+    "statements": st.lists(st.sampled_from(STATEMENTS), min_size=1, max_size=9),
     "returns": st.sampled_from(["x, y, t, k", "t.copy(), m", "np.where(k, x, t), y"]),
 }
 
@@ -143,12 +141,14 @@ def test_the_last_of_equal_targets_stays() -> None:
         assert copy.tolist() == [2999, 0, 0, 0]
 
 
-def test_a_product_is_not_divided_yet() -> None:
-    x = np.ones((4, 4), np.float32)
-    program = ptoc.jit(lambda x: x @ x).program_for(x)
-    assert (program.run(x) == 4).all()
-    with pytest.raises(UnsupportedError, match="several cores cannot share one yet"):
-        program.run(x, cores=2)
+@settings(max_examples=15)
+@given(st.tuples(*[st.integers(1, 400)] * 3), st.sampled_from(["float16", "int8"]), st.integers(0, 2**16))
+def test_any_product(size: tuple[int, int, int], dtype: str, seed: int) -> None:
+    m, n, k = size
+    rng = np.random.default_rng(seed)
+    wide = np.int32 if dtype == "int8" else np.float32
+    arrays = [mixed(rng, shape, np.dtype(t)) for shape, t in (((m, k), dtype), ((k, n), dtype), ((m, n), wide))]
+    assert_equal_on_any_number(lambda a, b, c: c + np.matmul(a, b, dtype=wide), arrays)
 
 
 def test_a_target_says_how_many_cores_there_are() -> None:

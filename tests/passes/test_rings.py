@@ -14,13 +14,13 @@ from hypothesis import strategies as st
 from ptoc.passes.planning.rings import (
     Carried,
     DoesNotFit,
+    Flush,
     Loop,
     Plan,
     PoolFull,
     Program,
     Step,
     plan,
-    quiet_point,
     replay,
 )
 
@@ -244,9 +244,19 @@ def test_a_failure_names_the_bundle() -> None:
     assert caught.value.step is step
 
 
-def test_quiet_points_lie_between_lifetimes() -> None:
-    program = [define(0), define(1, 0), use(1), define(2), *accumulation(3), use(2), define(6)]
-    assert [quiet_point(program, n) for n in range(len(program))] == [0, 0, 0, 3, 3, 3, 3, 3, 8]
+def test_rings_are_aged_out_where_no_tile_is_live() -> None:
+    full = [define(n, nbytes=16 * 1024) for n in range(16)]
+    pinned = dict.fromkeys(range(16), T) | {16: T, 17: U}
+    program = [*full, define(16, nbytes=16 * 1024), define(17, 16, nbytes=16 * 1024), use(17)]
+    with pytest.raises(PoolFull):
+        plan(program, pinned)
+    assert plan(program, pinned, flush=True).flushes == (Flush(16, (T, U)),)
+
+
+def test_what_never_fits_is_refused_once_the_rings_are_aged_out() -> None:
+    lives = [define(n, nbytes=64 * 1024) for n in range(5)]
+    with pytest.raises(PoolFull):
+        plan([*lives, *(use(n) for n in range(5))], flush=True)
 
 
 def test_after_a_loop_that_may_not_run_what_stands_below_it_has_no_distance() -> None:
