@@ -102,11 +102,7 @@ class DoesNotFit(Exception):
 
 
 class PoolFull(DoesNotFit):
-    """The Local pool overflows when ``step`` publishes: tiles of earlier work are still in the rings of ``hands``."""
-
-    def __init__(self, text: str, step: Step, hands: tuple[int, ...]) -> None:
-        super().__init__(text, step)
-        self.hands = hands
+    """The Local pool overflows when ``step`` publishes: tiles of earlier work are still in the rings."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -278,12 +274,15 @@ class _Replay:
                 failures.append(reason)
         return failures[0]
 
-    def age_out(self, hands: tuple[int, ...]) -> None:
-        """Fill hands with one-cell tiles."""
+    def age_out(self) -> tuple[int, ...]:
+        """Fill the hands that hold tiles with one-cell tiles, those with most bytes first; returns these hands."""
+        held = [max(sum(nbytes for _, nbytes in pe[hand]) for pe in self.state.rings) for hand in range(len(HANDS))]
+        hands = tuple(sorted((hand for hand in range(len(HANDS)) if held[hand]), key=lambda hand: -held[hand]))
         cells = [Step("TLOAD", (), _FLUSHED - hand, CELL_BYTES, prefix_mask(PE_COUNT)) for hand in hands]
         self.hands.update((_FLUSHED - hand, hand) for hand in hands)
         self.number.update(dict.fromkeys(map(id, cells), -1))
         self.run((Loop(tuple(cells), GENERATIONS),))
+        return hands
 
     def attempt(self, stretch: Program, hands: dict[int, int]) -> None:
         """Run a stretch with these hands for its values; where that fails, all is as before."""
@@ -412,10 +411,7 @@ class _Replay:
             state.used[pe] = used
             self.peak = max(self.peak, used)
             if used > LOCAL_POOL_BYTES:
-                full = tuple(number for number, each in enumerate(state.rings[pe]) if each)
-                raise PoolFull(
-                    f"{step.name}: {used} bytes of Local tiles on PE{pe}, {LOCAL_POOL_BYTES} exist", step, full
-                )
+                raise PoolFull(f"{step.name}: {used} bytes of Local tiles on PE{pe}, {LOCAL_POOL_BYTES} exist", step)
 
 
 def replay(program: Program, hands: dict[int, int]) -> Plan:
@@ -483,8 +479,7 @@ def plan(program: Program, pinned: dict[int, int] | None = None, *, flush: bool 
     for start, stretch in _stretches(program):
         failure = run.first_that_works(stretch, roles, pinned)
         if flush and isinstance(failure, PoolFull):
-            flushes.append(Flush(start, failure.hands))
-            run.age_out(failure.hands)
+            flushes.append(Flush(start, run.age_out()))
             failure = run.first_that_works(stretch, roles, pinned)
         if failure is not None:
             raise failure from None

@@ -250,7 +250,16 @@ def test_rings_are_aged_out_where_no_tile_is_live() -> None:
     program = [*full, define(16, nbytes=16 * 1024), define(17, 16, nbytes=16 * 1024), use(17)]
     with pytest.raises(PoolFull):
         plan(program, pinned)
-    assert plan(program, pinned, flush=True).flushes == (Flush(16, (T, U)),)
+    assert plan(program, pinned, flush=True).flushes == (Flush(16, (T,)),)
+
+
+def test_the_fullest_hand_is_aged_out_first() -> None:
+    """A cell in another hand would overflow the pool while it is full."""
+    rest = [define(n, nbytes=128) for n in range(16)]
+    full = [define(n, nbytes=16 * 1024 if n < 31 else 8 * 1024) for n in range(16, 32)]
+    pinned = dict.fromkeys(range(16), T) | dict.fromkeys(range(16, 32), U) | {32: M}
+    program = [*rest, *full, define(32, nbytes=16 * 1024), use(32)]
+    assert plan(program, pinned, flush=True).flushes == (Flush(32, (U, T)),)
 
 
 def test_what_never_fits_is_refused_once_the_rings_are_aged_out() -> None:
