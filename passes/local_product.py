@@ -1,4 +1,4 @@
-"""The loops of a matmul with all operands in Local tiles, for any rectangle of the result.
+"""The loops of a matmul with all operands in Local tiles and one accumulator per PE, for any rectangle of the result.
 
 Per PE a block of rows (16 or 32), inside it blocks of columns, inside them the sum over K in ascending pieces with the
 accumulator carried from bundle to bundle. A is loaded as M16 or M32, B as N8, C and D have A's layout. ReLU and

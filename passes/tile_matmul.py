@@ -1,8 +1,7 @@
 """``tile-matmul``: a stored ``nd.matmul_acc`` becomes loops over CUBE tiles.
 
-The part of the result that consists of whole 128-row groups and 128-column slots is computed with Shared operands, so
-that a core reads A and B as few times as its accumulators allow (``shared_product``); what is left on the right and at
-the bottom, or all of a small product, is computed with Local ones (``local_product``).
+``planning.search`` chooses the bands of row blocks, ``shared_product`` emits their loops. With ``shared=false`` every
+operand is Local, in the loops of ``local_product``: the machine without its Shared tiles, for comparison.
 """
 
 from __future__ import annotations

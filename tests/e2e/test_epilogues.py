@@ -19,7 +19,7 @@ F16, F32, S8, S16, S32 = (np.dtype(t) for t in ("float16", "float32", "int8", "i
 E4M3 = np.dtype(ml_dtypes.float8_e4m3fn)
 
 SHAPES = [(1, 1, 1), (40, 50, 33), (129, 65, 300), (300, 270, 520)]
-"""Rows, columns, depth: Local operands below 128 rows and columns, Shared and Local ones above."""
+"""Rows, columns, depth: one group and several, whole and ragged, with Local operands at the edges and without."""
 
 Kernel = Callable[..., Any]
 
