@@ -21,6 +21,7 @@ from ptoc.passes.materialize_operands import WRITES
 from ptoc.passes.planning.rings import DoesNotFit
 from ptoc.passes.planning.search import NoPlan, plan_product
 from ptoc.passes.planning.shapes import Rectangle
+from ptoc.passes.planning.techniques import Techniques
 from ptoc.passes.products import Product, product_of
 from ptoc.passes.rewriting import the_function
 from ptoc.passes.shared_product import SharedProduct
@@ -32,6 +33,12 @@ class TileMatmul(ModulePass):
 
     shared: bool = True
     """Whether operands may be Shared."""
+
+    rotation: bool = True
+    """Whether a hand may hold several accumulators."""
+
+    residency: bool = True
+    """Whether the last piece of A may stay in Shared storage for all blocks of columns."""
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         for store, matmul, alone in stored_matmuls(op):
@@ -49,7 +56,8 @@ class TileMatmul(ModulePass):
         shape = product.shape
         if self.shared:
             room = product.room(alone=alone)
-            for band in plan_product(shape, room.pool, room.hands).bands:
+            techniques = Techniques(rotation=self.rotation, residency=self.residency)
+            for band in plan_product(shape, room.pool, room.hands, techniques).bands:
                 yield SharedProduct(product, band)
         elif shape.trans_a or shape.trans_b:
             raise DoesNotFit("only Shared operands can be transposed")

@@ -24,6 +24,7 @@ from ptoc.passes.planning.columns import Columns
 from ptoc.passes.planning.cost import Cost, k_cell, up
 from ptoc.passes.planning.shapes import MatmulShape
 from ptoc.passes.planning.sums import SumSchedule, local_sum, shared_sum
+from ptoc.passes.planning.techniques import ALL, Techniques
 
 GROUP_ROWS = 128
 """Rows of a cooperative matmul: 32 on each of the four PEs."""
@@ -153,28 +154,33 @@ def b_shared_bytes(shape: MatmulShape, width: int, depth: int) -> int:
     return size_bytes(size_code(depth * width * shape.b.bits // 8))
 
 
-def shared_bytes(shape: MatmulShape, band: Band) -> int:
+def shared_bytes(shape: MatmulShape, band: Band, techniques: Techniques = ALL) -> int:
     """Shared storage that a band takes."""
     if band.local:
         return 0
-    total = b_shared_bytes(shape, band.columns.width, band.depth)
+    streamed = b_shared_bytes(shape, band.columns.width, band.depth) if techniques.shared_b else 0
+    resident = 0
     for lane in band.lanes:
-        total += a_shared_bytes(shape, lane, band.depth)
-        total += a_shared_bytes(shape, lane, band.resident) if band.resident else 0
-    return total
+        streamed += a_shared_bytes(shape, lane, band.depth) if techniques.shared_a else 0
+        resident += a_shared_bytes(shape, lane, band.resident) if band.resident else 0
+    return streamed * (1 + techniques.double_buffering) + resident
 
 
-def local_bytes(shape: MatmulShape, band: Band) -> int:
+def local_bytes(shape: MatmulShape, band: Band, techniques: Techniques = ALL) -> int:
     """Local storage that a band takes on a PE once its rings are full."""
     width, deepest = band.columns.width, band.depth if band.local else band.head
     tiles = [lane.tile_bytes(shape.accumulator, width) for lane in band.lanes]
     if deepest:
         tiles.append(_cube_bytes(layouts.CUBE_N8, shape.b, deepest, width))
         tiles.append(max(lane.tile_bytes(shape.a, deepest) for lane in band.lanes))
+    if not band.local and band.depth and not techniques.shared_a:
+        tiles.append(max(lane.tile_bytes(shape.a, band.depth) for lane in band.lanes))
+    if not band.local and band.depth and not techniques.shared_b:
+        tiles.append(_cube_bytes(layouts.CUBE_N8, shape.b, band.depth, width))
     return GENERATIONS * sum(tiles)
 
 
-def band_cost(shape: MatmulShape, band: Band) -> Cost:
+def band_cost(shape: MatmulShape, band: Band, techniques: Techniques = ALL) -> Cost:
     """What a band costs."""
     columns, lanes = band.columns, band.lanes
     slots = columns.slots * columns.blocks
@@ -187,7 +193,8 @@ def band_cost(shape: MatmulShape, band: Band) -> Cost:
     tiles = sum(a_tiles(shape, lane) for lane in lanes)
 
     bundles = parts * slots * (2 if shape.has_c else 1)
-    bundles += len(together) * slots * (1 + groups) + streamed * columns.blocks * tiles
+    bundles += len(together) * slots * (1 + (groups if techniques.shared_a else parts))
+    bundles += streamed * columns.blocks * (tiles if techniques.shared_a else parts)
     bundles += len(alone) * slots * (1 + 2 * parts) + (tiles if band.resident else 0)
 
     issued = 0
@@ -198,7 +205,7 @@ def band_cost(shape: MatmulShape, band: Band) -> Cost:
 
     sums, summed = band.rows * columns.total, sum(alone)
     a_products = (sum(together) - band.resident) * columns.blocks + band.resident + summed * slots
-    b_products = sum(together) + summed * band.pes
+    b_products = sum(together) * (1 if techniques.shared_b else band.pes) + summed * band.pes
     return Cost(
         a=band.rows * a_products * shape.a.bits // 8,
         b=band.repeat * b_products * columns.total * shape.b.bits // 8,
@@ -206,6 +213,6 @@ def band_cost(shape: MatmulShape, band: Band) -> Cost:
         d=sums * shape.result.nbytes,
         bundles=band.repeat * bundles,
         issued=band.repeat * issued * columns.issued,
-        local_bytes=local_bytes(shape, band),
-        shared_bytes=shared_bytes(shape, band),
+        local_bytes=local_bytes(shape, band, techniques),
+        shared_bytes=shared_bytes(shape, band, techniques),
     )

@@ -27,15 +27,16 @@ from ptoc.passes.planning.bands import (
     LIVE,
     Band,
     Lane,
-    a_shared_bytes,
     b_shared_bytes,
     band_cost,
     local_bytes,
+    shared_bytes,
 )
 from ptoc.passes.planning.columns import CELL_COLS, Columns, cut_columns
 from ptoc.passes.planning.cost import Cost, issued_bound, k_cell, lower_bound
 from ptoc.passes.planning.shapes import MatmulShape
 from ptoc.passes.planning.sums import deepest_piece, floor_power_of_two, shared_sum
+from ptoc.passes.planning.techniques import ALL, Techniques
 
 WIDTHS = (128, 64, 32, 16, 8)
 """Columns of a slot."""
@@ -146,6 +147,29 @@ class Decision:
 
 
 @dataclass(frozen=True, slots=True)
+class _Budget:
+    """What the accumulators may take of a PE, and the techniques that a plan may use."""
+
+    pool: int
+    hands: int
+    techniques: Techniques
+
+    def of(self, pool: int) -> _Budget:
+        """The same with another pool."""
+        return replace(self, pool=pool)
+
+    @property
+    def live(self) -> int:
+        """Accumulators that a hand may hold."""
+        return LIVE if self.techniques.rotation else 1
+
+    @property
+    def shared_hands(self) -> int:
+        """Hands for the accumulators of a band with Shared operands."""
+        return min(self.hands, len(HANDS) - self.techniques.operand_hands)
+
+
+@dataclass(frozen=True, slots=True)
 class _Rows:
     """Row groups without hands: ``repeat`` row blocks of lanes (groups, rows)."""
 
@@ -154,27 +178,32 @@ class _Rows:
 
 
 @lru_cache(maxsize=256)
-def plan_product(shape: MatmulShape, pool: int = LOCAL_POOL_BYTES, hands: int = len(HANDS)) -> ProductPlan:
+def plan_product(
+    shape: MatmulShape, pool: int = LOCAL_POOL_BYTES, hands: int = len(HANDS), techniques: Techniques = ALL
+) -> ProductPlan:
     """The plan for a product whose accumulators may take ``pool`` bytes of each PE and the first ``hands`` hands.
 
     ``NoPlan`` when there is none.
     """
-    plans = candidates(shape, pool, hands)
+    plans = candidates(shape, pool, hands, techniques)
     if not plans:
         raise NoPlan(f"no block of {shape.m} x {shape.n} sums of {shape.k} products fits the tile pools")
     return decide(plans).chosen
 
 
-def candidates(shape: MatmulShape, pool: int = LOCAL_POOL_BYTES, hands: int = len(HANDS)) -> list[ProductPlan]:
+def candidates(
+    shape: MatmulShape, pool: int = LOCAL_POOL_BYTES, hands: int = len(HANDS), techniques: Techniques = ALL
+) -> list[ProductPlan]:
     """A plan for every way to cut the rows; with Local operands at the edges where Shared ones would waste cells."""
-    plans = list(_plans(shape, pool, hands, head=0, strip=0))
+    budget = _Budget(pool, hands, techniques)
+    plans = list(_plans(shape, budget, head=0, strip=0))
     if any(plan.utilization >= UTILIZATION for plan in plans) or shape.trans_a or shape.trans_b:
         return plans
     heads, strips = {0, shape.k % k_cell(shape, layouts.CUBE_M32)}, {0, shape.n % CELL_COLS}
     if shape.n <= WIDTHS[0]:
         strips.add(shape.n)
     for head, strip in [(h, s) for h in sorted(heads) for s in sorted(strips) if (h or s) and not (h and s == shape.n)]:
-        plans += _plans(shape, pool, hands, head=head, strip=strip)
+        plans += _plans(shape, budget, head=head, strip=strip)
     # All of a small product is the same whether it is called head or strip.
     return list(dict.fromkeys(plans))
 
@@ -215,12 +244,12 @@ def _narrowed(found: Sequence[tuple[T, Cost]]) -> Iterator[tuple[Rule, float, Se
     yield Rule.LEAST, best[1].traffic, [best]
 
 
-def _plans(shape: MatmulShape, pool: int, hands: int, *, head: int, strip: int) -> Iterator[ProductPlan]:
+def _plans(shape: MatmulShape, budget: _Budget, *, head: int, strip: int) -> Iterator[ProductPlan]:
     """Plans with ``head`` products and ``strip`` columns of Local operands."""
-    sides: Sequence[ProductPlan | None] = _strips(shape, pool, strip) if strip else [None]
-    for cut in _row_cuts(shape) if strip < shape.n else ():
+    sides: Sequence[ProductPlan | None] = _strips(shape, budget, strip) if strip else [None]
+    for cut in _row_cuts(shape, budget.live) if strip < shape.n else ():
         chosen = _bands(
-            cut, pool, lambda rows, room: _band(shape, rows, room, 2 if head else hands, shape.n - strip, head)
+            cut, budget.pool, lambda rows, room: _band(shape, rows, budget.of(room), shape.n - strip, head)
         )
         plan = _stack(shape, chosen)
         if plan is not None:
@@ -279,16 +308,19 @@ def _bottoms(rest: int, *, transposed: bool) -> list[tuple[tuple[int, int], ...]
     return [groups[start : start + most] for start in range(0, len(groups), most)]
 
 
-def _row_cuts(shape: MatmulShape) -> Iterator[tuple[_Rows, ...]]:
-    """Ways to cut the rows into bands: row blocks of some groups over one, two or four hands, then the rest."""
+def _row_cuts(shape: MatmulShape, live: int) -> Iterator[tuple[_Rows, ...]]:
+    """Ways to cut the rows into bands: row blocks of some groups over one, two or four hands, then the rest.
+
+    A hand holds up to ``live`` accumulators.
+    """
     full, rest = divmod(shape.m, GROUP_ROWS)
     bottom, *below = _bottoms(rest, transposed=shape.trans_a) or [()]
     under = [_Rows(1, lanes) for lanes in below]
-    for groups in range(1, min(full, len(HANDS) * LIVE) + 1):
+    for groups in range(1, min(full, len(HANDS) * live) + 1):
         repeat, left = divmod(full, groups)
         tail = ((left, GROUP_ROWS), *bottom) if left else bottom
         for hands in (1, 2, 4):
-            if groups % hands or groups // hands > LIVE:
+            if groups % hands or groups // hands > live:
                 continue
             main = _Rows(repeat, ((groups // hands, GROUP_ROWS),) * hands)
             yield (main, *([_Rows(1, tail)] if tail else []), *under)
@@ -311,10 +343,13 @@ def _lanes(counts: tuple[tuple[int, int], ...], slots: int, hands: int) -> tuple
 
 
 @lru_cache(maxsize=1024)
-def _band(shape: MatmulShape, rows: _Rows, pool: int, hands: int, cols: int, head: int) -> tuple[Band, Cost] | None:
+def _band(shape: MatmulShape, rows: _Rows, budget: _Budget, cols: int, head: int) -> tuple[Band, Cost] | None:
     """The best band for some rows and the first ``cols`` columns, and its cost; its row is filled in later."""
     found = []
-    most = LIVE // max(groups for groups, _ in rows.lanes)
+    techniques, hands = budget.techniques, 2 if head else budget.shared_hands
+    if not techniques.shared_a and sum(groups for groups, _ in rows.lanes) > LIVE:
+        return None
+    most = budget.live // max(groups for groups, _ in rows.lanes)
     for width in WIDTHS if most else ():
         columns = cut_columns(cols, width, most)
         lanes = _lanes(rows.lanes, columns.slots, hands) if columns is not None else None
@@ -323,18 +358,18 @@ def _band(shape: MatmulShape, rows: _Rows, pool: int, hands: int, cols: int, hea
         band = Band(0, 0, rows.repeat, lanes, columns, 0, head)
         if head == shape.k:
             band = replace(band, depth=head, head=0, local=True)
-        if local_bytes(shape, band) > pool:
+        if local_bytes(shape, band) > budget.pool:
             continue
         if band.local:
             found.append((band, band_cost(shape, band)))
             continue
-        for depth, resident in _depths(shape, band):
+        for depth, resident in _depths(shape, band, budget):
             each = replace(band, depth=depth, resident=resident)
-            found.append((each, band_cost(shape, each)))
+            found.append((each, band_cost(shape, each, techniques)))
     return _best(found) if found else None
 
 
-def _depths(shape: MatmulShape, band: Band) -> Iterator[tuple[int, int]]:
+def _depths(shape: MatmulShape, band: Band, budget: _Budget) -> Iterator[tuple[int, int]]:
     """Depths of pieces whose operands fit the Shared pool, as powers of two, and of a last piece that stays there.
 
     The last piece stays only where that makes no piece of other code.
@@ -344,13 +379,15 @@ def _depths(shape: MatmulShape, band: Band) -> Iterator[tuple[int, int]]:
     # A narrow slot has more rows in the same storage, of which a tile has no more than a dimension can say.
     narrowest = columns.width if shape.trans_b else columns.narrowest
     most = MAX_DIMENSION * narrowest * shape.b.bits // 8
-    depth = next((d for d in _halves(deepest) if _fits(shape, band, d, 0) and _b_bytes(shape, band, d) <= most), 0)
+    fits = partial(_fits, shape, band, budget)
+    depth = next((d for d in _halves(deepest) if fits(d, 0) and _b_bytes(shape, band, d) <= most), 0)
     if not depth:
         return
     yield depth, 0
-    if columns.blocks == 1 or shape.k - band.head <= depth:
+    stays = budget.techniques.residency and budget.techniques.shared_a
+    if not stays or columns.blocks == 1 or shape.k - band.head <= depth:
         return
-    resident = next((d for d in _halves(depth) if _fits(shape, band, depth, d)), 0)
+    resident = next((d for d in _halves(depth) if fits(depth, d)), 0)
     cut = partial(shared_sum, band.head, shape.k, depth, started=started)
     if resident and len(cut(resident=resident).middle) <= len(cut().middle):
         yield depth, resident
@@ -365,12 +402,15 @@ def _b_bytes(shape: MatmulShape, band: Band, depth: int) -> int:
     return b_shared_bytes(shape, band.columns.width, depth)
 
 
-def _fits(shape: MatmulShape, band: Band, depth: int, resident: int) -> bool:
-    rows_of_a = sum(a_shared_bytes(shape, lane, d) for lane in band.lanes for d in (depth, resident) if d)
-    return rows_of_a + _b_bytes(shape, band, depth) <= SHARED_POOL_BYTES
+def _fits(shape: MatmulShape, band: Band, budget: _Budget, depth: int, resident: int) -> bool:
+    band = replace(band, depth=depth, resident=resident)
+    return (
+        shared_bytes(shape, band, budget.techniques) <= SHARED_POOL_BYTES
+        and local_bytes(shape, band, budget.techniques) <= budget.pool
+    )
 
 
-def _strips(shape: MatmulShape, pool: int, cols: int) -> list[ProductPlan]:
+def _strips(shape: MatmulShape, budget: _Budget, cols: int) -> list[ProductPlan]:
     """The last ``cols`` columns as one slot with Local operands, in groups of 128 rows or, where it is wide, of 64.
 
     What is left at the bottom is one group, or two of better cells, for each of which B is read once more.
@@ -380,9 +420,9 @@ def _strips(shape: MatmulShape, pool: int, cols: int) -> list[ProductPlan]:
         full, rest = divmod(shape.m, group_rows)
         plans = []
         for bottom in dict.fromkeys((_bottom(rest), ((1, rest),) if rest else ())):
-            counts = _even(full) + [(1, groups, rows) for groups, rows in bottom]
+            counts = _even(full, budget.live) + [(1, groups, rows) for groups, rows in bottom]
             counts = [(repeat, groups, rows or group_rows) for repeat, groups, rows in counts]
-            room = pool - len(HANDS) * _AGED_OUT
+            room = budget.pool - len(HANDS) * _AGED_OUT
             plans.append(_stack(shape, [_local_band(shape, room, each, columns) for each in counts]))
         found = [plan for plan in plans if plan is not None]
         if found:
@@ -390,11 +430,11 @@ def _strips(shape: MatmulShape, pool: int, cols: int) -> list[ProductPlan]:
     return []
 
 
-def _even(full: int) -> list[tuple[int, int, int]]:
+def _even(full: int, live: int) -> list[tuple[int, int, int]]:
     """Row blocks of as many groups as a hand rotates, about equally many in each; 0 rows stand for whole groups."""
     if not full:
         return []
-    groups = -(-full // -(-full // LIVE))
+    groups = -(-full // -(-full // live))
     repeat, left = divmod(full, groups)
     return [(repeat, groups, 0), *([(1, left, 0)] if left else [])]
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -22,6 +24,7 @@ from ptoc.passes.planning.bands import A_HAND, B_HAND, Band, local_bytes, shared
 from ptoc.passes.planning.cost import issued_bound, lower_bound
 from ptoc.passes.planning.search import UTILIZATION, candidates, plan_product
 from ptoc.passes.planning.shapes import MatmulShape
+from ptoc.passes.planning.techniques import Techniques
 
 HALF = (dtypes.FP16, dtypes.FP16, dtypes.FP32)
 BYTES = (dtypes.S8, dtypes.S8, dtypes.S32)
@@ -128,3 +131,43 @@ def test_the_choice_is_among_the_candidates() -> None:
     shape = shape_of(700, 500, 300, HALF, True)
     assert plan_product(shape) in candidates(shape)
     assert plan_product(shape) == plan_product(shape)
+
+
+@settings(deadline=None, max_examples=50)
+@given(extents, extents, extents, st.sampled_from(TYPES), st.booleans())
+def test_a_plan_does_without_what_is_switched_off(
+    m: int, n: int, k: int, types: tuple[DType, DType, DType], has_c: bool
+) -> None:
+    shape = shape_of(m, n, k, types, has_c)
+    alone = plan_product(shape, techniques=Techniques(rotation=False))
+    assert all(lane.groups * band.columns.slots == 1 for band in alone.bands for lane in band.lanes)
+    passing = plan_product(shape, techniques=Techniques(residency=False))
+    assert not any(band.resident for band in passing.bands)
+    for plan in (alone, passing):
+        assert sum(rows * cols for _, _, rows, cols in covered(plan.bands)) == m * n
+
+
+def test_every_pe_reads_a_local_b() -> None:
+    """Each row block reads B once as it is, and on four PEs if it is Local."""
+    shape = square(1024)
+    for shared, times in ((True, 1), (False, 4)):
+        plan = plan_product(shape, techniques=Techniques(shared_b=shared))
+        assert plan.cost.b == times * shape.b_bytes * sum(band.repeat for band in plan.bands)
+
+
+def test_a_local_a_leaves_a_hand_and_room_to_its_tiles() -> None:
+    shape = square(1024)
+    plan = plan_product(shape, techniques=Techniques(shared_a=False))
+    (band,) = plan.bands
+    assert plan.cost.local_bytes <= LOCAL_POOL_BYTES
+    assert local_bytes(shape, band) < plan.cost.local_bytes
+    assert plan.cost.a == shape.a_bytes * band.columns.blocks
+    assert sum(lane.groups for lane in band.lanes) < GENERATIONS
+
+
+def test_double_buffers_share_the_pool() -> None:
+    shape = square(1024)
+    plan = plan_product(shape, techniques=Techniques(double_buffering=True))
+    (band,) = plan.bands
+    streamed = shared_bytes(shape, replace(band, resident=0))
+    assert plan.cost.shared_bytes == shared_bytes(shape, band) + streamed <= SHARED_POOL_BYTES

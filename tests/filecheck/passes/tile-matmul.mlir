@@ -1,4 +1,5 @@
 // RUN: ptoc opt -p tile-matmul --split-input-file %s | filecheck %s
+// RUN: ptoc opt -p 'tile-matmul{rotation=false residency=false}' --split-input-file %s | filecheck %s --check-prefix=ALONE
 
 // One group of 33 rows: 16 on each of two PEs, one on the third. Nine columns are a slot of one and a slot of eight, 20
 // products a piece of sixteen and one of four.
@@ -10,6 +11,10 @@ func.func @ragged(%a: memref<33x20xf16>, %b: memref<20x9xf16>, %c: memref<33x9xf
   nd.store %3, %out : tensor<33x9xf32> -> memref<33x9xf32>
   func.return
 }
+// Without rotation a hand has one accumulator, so there is no queue.
+// ALONE-LABEL: @ragged
+// ALONE-NOT:   tile.queue
+// ALONE:       tile.matmul {{.*}} into U
 // CHECK-LABEL: @ragged
 // CHECK:       scf.for %row = {{.*}} to %c33
 // CHECK-NEXT:  [[QUEUE:%[a-z0-9_]+]] = tile.queue
