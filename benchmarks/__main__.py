@@ -14,6 +14,7 @@ TOPICS = {
     "integers": "8-bit and bfloat16 products",
     "masks": "masked assignment and np.where over 16 Mi elements",
     "bundles": "what a tiny bundle costs",
+    "codegen": "traffic over the lower bound, wasted cells, code size, and what each technique is worth",
     "compiling": "from a function to an image",
     "importing": "import ptoc as a whole process",
     "simulator": "single bundle kinds and a hand-written product, without the compiler",

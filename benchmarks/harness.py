@@ -31,28 +31,38 @@ class Sample:
         low, median, high = statistics.quantiles(values, n=4, method="inclusive")
         return cls(median, low, high, len(values))
 
+    @classmethod
+    def exactly(cls, value: float) -> Sample:
+        """A value that has no spread."""
+        return cls(value, value, value, 1)
+
     def __str__(self) -> str:
+        if self.count == 1:
+            return f"{self.median:,}" if isinstance(self.median, int) else f"{self.median:.3f}"
         return f"{self.median:.3g} ({self.low:.3g} to {self.high:.3g})"
 
 
 @dataclass(frozen=True)
 class Row:
-    """One line of a report: a value, and the limit it keeps if there is one."""
+    """One line of a report: a value, and the limit that it must not exceed, or the least that it must reach."""
 
     what: str
     value: Sample
     unit: str
     limit: float | None = None
+    least: float | None = None
 
     @property
     def holds(self) -> bool:
-        return self.limit is None or self.value.median <= self.limit
+        within = self.limit is None or self.value.median <= self.limit
+        return within and (self.least is None or self.value.median >= self.least)
 
     def __str__(self) -> str:
         text = f"  {self.what:<58} {self.value!s:>26} {self.unit}"
-        if self.limit is None:
-            return text
-        return f"{text}  at most {self.limit:g}: {'holds' if self.holds else 'MISSED'}"
+        verdict = "holds" if self.holds else "MISSED"
+        if self.limit is not None:
+            return f"{text}  at most {self.limit:g}: {verdict}"
+        return text if self.least is None else f"{text}  at least {self.least:g}: {verdict}"
 
 
 @dataclass
@@ -80,6 +90,12 @@ class Report:
         """The time of an action, multiplied by ``scale``."""
         action()
         self.add(Row(what, Sample.of([scale * seconds(action) for _ in range(self.pairs)]), unit, limit))
+
+    def exactly(
+        self, what: str, value: float, unit: str, *, at_most: float | None = None, at_least: float | None = None
+    ) -> None:
+        """A value that is the same every time."""
+        self.add(Row(what, Sample.exactly(value), unit, at_most, at_least))
 
     def add(self, row: Row) -> None:
         self.rows.append(row)
