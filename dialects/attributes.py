@@ -94,9 +94,9 @@ def row_stride_bytes(type_: MemRefType) -> int:
 
 
 def shape_2d(type_: Attribute) -> tuple[int, int]:
-    """Rows and columns of a 1-D (one row) or 2-D array or tensor type."""
-    shape = cast(ShapedType, type_).get_shape()
-    return (1, shape[0]) if len(shape) == 1 else (shape[0], shape[1])
+    """Rows and columns of an array or tensor type; without two dimensions it is one row, without any one element."""
+    rows, cols = (1, 1, *cast(ShapedType, type_).get_shape())[-2:]
+    return rows, cols
 
 
 def unit_attrs(**flags: bool) -> dict[str, UnitAttr]:
@@ -105,11 +105,11 @@ def unit_attrs(**flags: bool) -> dict[str, UnitAttr]:
 
 
 def verify_array_type(type_: Attribute) -> None:
-    """1-D or 2-D, static shape, an element type of PTO, unit column stride."""
+    """At most 2-D, static shape, an element type of PTO, unit column stride."""
     if not isinstance(type_, ShapedType) or not isinstance(type_, ContainerType):
         raise VerifyException(f"{type_} is not an array type")
-    if type_.get_num_dims() not in (1, 2) or any(d < 1 for d in type_.get_shape()):
-        raise VerifyException(f"{type_}: arrays have one or two dimensions of known, positive size")
+    if type_.get_num_dims() > 2 or any(d < 1 for d in type_.get_shape()):
+        raise VerifyException(f"{type_}: arrays have at most two dimensions, of known, positive size")
     dtype_of(type_.get_element_type())
     if isinstance(type_, MemRefType) and not isinstance(type_.layout, NoneAttr):
         strides = type_.get_strides()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import operator
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -27,7 +28,7 @@ class Placement(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class ArraySpec:
-    """Shape, dtype and byte strides of a one- or two-dimensional array.
+    """Shape, dtype and byte strides of a one- or two-dimensional array, or of a result without dimensions.
 
     What speaks of rows is of an array that stands in memory row by row (``placed``).
 
@@ -45,7 +46,7 @@ class ArraySpec:
 
     @property
     def row_bytes(self) -> int:
-        return self.shape[-1] * self.dtype.itemsize
+        return math.prod(self.shape[-1:]) * self.dtype.itemsize
 
     @property
     def rows(self) -> int:
@@ -163,7 +164,7 @@ def check_spec(shape: tuple[int, ...], dtype: np.dtype[Any], strides: tuple[int,
     if len(shape) not in (1, 2):
         raise ArgumentError(
             f"{what} has {len(shape)} dimensions; ptoc takes arrays of one or two",
-            hint="reshape it to rows by columns",
+            hint="reshape it to rows by columns; of a stack of matrices, pass one after the other",
         )
     if any(extent < 0 for extent in shape):
         raise ArgumentError(f"{what} has a negative extent in {shape}")

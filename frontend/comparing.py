@@ -53,7 +53,7 @@ def ulp_distance(x: Array, y: Array) -> npt.NDArray[np.uint64]:
     """
     _require_alike(x, y)
     left, right = _ranks(x), _ranks(y)
-    distance = np.maximum(left, right) - np.minimum(left, right)
+    distance = np.asarray(np.maximum(left, right) - np.minimum(left, right))
     if x.dtype.name not in _CANONICAL_NAN:
         return distance
     left_nan, right_nan = _is_nan(x), _is_nan(y)

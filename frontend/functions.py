@@ -88,6 +88,7 @@ def _into(dest: Any, value: Tracer) -> Tracer:
 
 def update(dest: Tracer, value: Tracer) -> Tracer:
     """Give ``dest`` the contents of ``value``, as in-place operators do."""
+    _require_array(dest)
     if dest.shape != value.shape or dest.dtype != value.dtype:
         raise unsupported(
             f"storing {value!r} to {dest!r} in place",
@@ -97,13 +98,19 @@ def update(dest: Tracer, value: Tracer) -> Tracer:
     return dest
 
 
+def _require_array(dest: Tracer) -> None:
+    """What is to be overwritten has dimensions: numpy's results without any are scalars, which do not change."""
+    if not dest.ndim:
+        raise unsupported(f"assigning into a {dest.dtype} number", hint="give the new value a name of its own")
+
+
 def _shape_error(message: str, hint: str | None = None) -> PtocError:
     return ShapeError(message, where=caller_location(), hint=hint)
 
 
 def _describe(*operands: Any) -> str:
     return " and ".join(
-        f"{'x'.join(map(str, x.shape))} {x.dtype}" if isinstance(x, Tracer) else repr(x) for x in operands
+        f"{'x'.join(map(str, x.shape)) or 'a single'} {x.dtype}" if isinstance(x, Tracer) else repr(x) for x in operands
     )
 
 
@@ -111,32 +118,29 @@ def _describe(*operands: Any) -> str:
 
 
 def matmul(x: Any, y: Any, *, dtype: npt.DTypeLike | None = None, casting: str = "same_kind") -> Tracer:
-    """``np.matmul`` of two matrices; the accumulator is float32, int32 or uint32 by the operands' class."""
+    """``np.matmul`` of matrices and vectors; the accumulator is float32, int32 or uint32 by the operands' class."""
     if not (isinstance(x, Tracer) and isinstance(y, Tracer)):
         raise unsupported("np.matmul of an array and a scalar")
-    _require_matrices("np.matmul", x, y)
+    _require_fit("np.matmul", x, y)
     judge = partial(np.matmul, dtype=dtype, casting=casting)
     return _product(x, y, _numpy_dtype(judge, x, y))
 
 
-def _require_matrices(name: str, x: Tracer, y: Tracer) -> None:
-    if x.ndim != 2 or y.ndim != 2:
+def _require_fit(name: str, x: Tracer, y: Tracer) -> None:
+    if not (x.ndim and y.ndim):
+        raise _shape_error(f"{name} takes matrices and vectors, not {_describe(x, y)}", "multiply by a number with *")
+    if x.shape[-1] != y.shape[0]:
         raise _shape_error(
-            f"{name} takes two matrices here, not {_describe(x, y)}",
-            "reshape vectors to one row or one column",
-        )
-    if x.shape[1] != y.shape[0]:
-        raise _shape_error(
-            f"{name} of {_describe(x, y)}: {x.shape[1]} columns do not meet {y.shape[0]} rows",
-            "the left matrix is M x K, the right one K x N",
+            f"{name} of {_describe(x, y)}: {x.shape[-1]} columns do not meet {y.shape[0]} rows",
+            "the left matrix is M x K, the right one K x N; a vector is a row on the left, a column on the right",
         )
 
 
 def _product(x: Tracer, y: Tracer, result: np.dtype[Any]) -> Tracer:
-    """A product of matrices that fit, for which numpy gives ``result``."""
+    """A product of operands that fit, for which numpy gives ``result``."""
     (a, trans_a), (b, trans_b) = (_as_it_lies(v) for v in (x, y))
     accumulator = _accumulator(a, b, x, y, result)
-    shape = (x.shape[0], y.shape[1])
+    shape = (*x.shape[:-1], *y.shape[1:])
     stored = result if _same_sum(accumulator, result) else accumulator.numpy
     type_ = TensorType(builtin_element(stored), shape)
     value = x.trace.value(
@@ -219,7 +223,7 @@ def swapaxes(a: Any, axis1: int, axis2: int) -> Tracer:
 
 def _turned(a: Tracer, function: Callable[[npt.NDArray[Any]], npt.NDArray[Any]]) -> Tracer:
     """The array or its transpose, whichever numpy makes of a small one."""
-    probe = np.empty((1, 2)[-a.ndim :])
+    probe = np.empty((1, 2)[2 - a.ndim :])
     try:
         return a if function(probe).shape == probe.shape else a.T
     except (TypeError, ValueError) as error:
@@ -227,10 +231,10 @@ def _turned(a: Tracer, function: Callable[[npt.NDArray[Any]], npt.NDArray[Any]])
 
 
 def dot(x: Any, y: Any) -> Tracer:
-    """``np.dot`` of two matrices; numpy gives it another dtype than ``np.matmul`` for some operands."""
+    """``np.dot`` of matrices and vectors; numpy gives it another dtype than ``np.matmul`` for some operands."""
     if not (isinstance(x, Tracer) and isinstance(y, Tracer)):
-        raise unsupported(f"np.dot of {_describe(x, y)}", hint="np.dot takes two matrices here")
-    _require_matrices("np.dot", x, y)
+        raise unsupported(f"np.dot of {_describe(x, y)}", hint="np.dot takes matrices and vectors here")
+    _require_fit("np.dot", x, y)
     result = _numpy_dtype(np.dot, x, y)
     if result.hasobject:
         raise unsupported(f"np.dot of {_describe(x, y)}", hint="np.matmul has a result type for these operands")
@@ -329,10 +333,11 @@ def _constant(name: str, number: Any, sums: Tracer, dtype: np.dtype[Any]) -> SSA
     """A number, or a row of one number per column, in the shape of sums."""
     if not isinstance(number, np.ndarray):
         return sums.trace.splat(_bits(number, dtype), sums.shape, dtype)
-    if number.shape not in ((sums.shape[-1],), (1, sums.shape[-1])):
+    columns = sums.shape[-1:]
+    if number.shape not in (columns, (1, *columns))[: sums.ndim]:
         raise _shape_error(
             f"{name} of {_describe(sums)} and a constant array of shape {number.shape}",
-            f"give one number, or {sums.shape[-1]}: one per column",
+            "give one number" + "".join(f", or {count}: one per column" for count in columns),
         )
     bits = tuple(number.astype(dtype).view(f"u{dtype.itemsize}").ravel().tolist())
     type_ = TensorType(builtin_element(dtype), number.shape)
@@ -435,7 +440,7 @@ def ldexp(x: Any, e: Any) -> Tracer:
     hint = "np.ldexp takes a float32 matrix and a column of one exponent per row"
     if not (isinstance(x, Tracer) and isinstance(e, Tracer)) or x.dtype != np.float32 or e.dtype.kind != "i":
         raise unsupported(f"np.ldexp of {_describe(x, e)}", hint=hint)
-    if e.ndim != 2 or e.shape[1] != 1 or (x.ndim == 2 and x.shape[0] not in (1, e.shape[0])):
+    if e.ndim != 2 or e.shape[1] != 1 or not x.ndim or (x.ndim == 2 and x.shape[0] not in (1, e.shape[0])):
         raise unsupported(f"np.ldexp of {_describe(x, e)}", hint=hint)
     _numpy_dtype(np.ldexp, x, e)
     source, exponents = x.trace.broadcast(x.read(), (e.shape[0], x.shape[-1])), e.read()
@@ -601,7 +606,7 @@ def _broadcast(*operands: Any) -> tuple[int, ...]:
             f"shapes {', '.join(map(str, shapes))} do not broadcast", "a row may stand for all rows"
         ) from None
     for each in shapes:
-        if each != shape and (each[-1] != shape[-1] or each[:-1] not in ((), (1,))):
+        if each != shape and (each[-1:] != shape[-1:] or each[:-1] not in ((), (1,))):
             raise unsupported(
                 f"broadcasting {each} to {shape}",
                 hint="a row repeats for every row; expand a column into an array",
@@ -658,6 +663,8 @@ def _mask_key(x: Tracer, key: Any) -> SSAValue:
 
 def getitem(x: Tracer, key: Any) -> Tracer | MaskedView:
     """``x[mask]`` and ``x[:]``."""
+    if not x.ndim and key is not Ellipsis:
+        raise unsupported(f"indexing a {x.dtype} number")
     if not isinstance(key, Tracer) and _is_everything(key):
         return x
     if x.ndim == 1 and isinstance(key, tuple) and key == (slice(None), None):
@@ -667,6 +674,7 @@ def getitem(x: Tracer, key: Any) -> Tracer | MaskedView:
 
 def setitem(x: Tracer, key: Any, value: Any) -> None:
     """``x[mask] = other[mask]``, ``x[mask] = scalar``, ``x[:] = array``."""
+    _require_array(x)
     if isinstance(value, np.ndarray) and not value.ndim:
         value = value[()]
     if not isinstance(key, Tracer) and _is_everything(key):
@@ -720,6 +728,7 @@ def copyto(dst: Any, src: Any, casting: str = "same_kind", where: Any = True) ->
     """``np.copyto(dst, src, where=mask)``."""
     if not isinstance(dst, Tracer):
         raise unsupported("np.copyto into an array that is not an argument")
+    _require_array(dst)
     if isinstance(src, Tracer) and src.dtype != dst.dtype:
         raise unsupported(f"np.copyto from {_describe(src)} to {_describe(dst)}", hint="give both arrays one dtype")
     if isinstance(src, Scalar) and not np.can_cast(np.min_scalar_type(src), dst.dtype, casting):  # type: ignore[arg-type]

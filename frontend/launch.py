@@ -112,7 +112,7 @@ def _buffer(spec: ArraySpec, kind: str, array: Array | None) -> npt.NDArray[np.u
 
 def _view(buffer: npt.NDArray[np.uint8], spec: ArraySpec) -> Array:
     """A buffer as the array that lies in it."""
-    strides = spec.strides if spec.rows > 1 else (spec.row_bytes, spec.dtype.itemsize)[-len(spec.shape) :]
+    strides = spec.strides if spec.rows > 1 else (spec.row_bytes, spec.dtype.itemsize)[2 - len(spec.shape) :]
     return np.lib.stride_tricks.as_strided(buffer.view(spec.dtype), spec.shape, strides)
 
 

@@ -51,6 +51,9 @@ class Value:
     def transposed(self) -> Value:
         return Value(self.data.T, None if self.bound is None else self.bound.T)
 
+    def reshaped(self, shape: tuple[int, ...]) -> Value:
+        return Value(self.data.reshape(shape), None if self.bound is None else self.bound.reshape(shape))
+
 
 def _numpy_type(element: Attribute) -> np.dtype[Any]:
     return np.dtype(bool) if element == i1 else dtype_of(element).numpy
@@ -84,7 +87,7 @@ class NdFunctions(InterpreterFunctions):
     @impl(nd.SplatOp)
     def splat(self, interpreter: Interpreter, op: nd.SplatOp, args: PythonValues) -> PythonValues:
         dtype = _numpy_type(cast(TensorType, op.result.type).element_type)
-        element = np.array([op.bits.data], f"u{dtype.itemsize}").view(dtype)
+        element = np.array(op.bits.data, f"u{dtype.itemsize}").view(dtype)
         return (Value(np.broadcast_to(element, _shape_of(op.result.type))),)
 
     @impl(nd.BroadcastOp)
@@ -135,9 +138,11 @@ class NdFunctions(InterpreterFunctions):
 
     @impl(nd.MatmulAccOp)
     def matmul_acc(self, interpreter: Interpreter, op: nd.MatmulAccOp, args: PythonValues) -> PythonValues:
-        a = args[0] if op.trans_a is None else args[0].transposed
-        b = args[1] if op.trans_b is None else args[1].transposed
-        c: Value | None = args[2] if op.acc is not None else None
+        m, n, k = op.size
+        shape = _shape_of(op.result.type)
+        a = (args[0] if op.trans_a is None else args[0].transposed).reshaped((m, k))
+        b = (args[1] if op.trans_b is None else args[1].transposed).reshaped((k, n))
+        c: Value | None = args[2].reshaped((m, n)) if op.acc is not None else None
         accumulator = accumulator_of(op).numpy
         result = _numpy_type(cast(TensorType, op.result.type).element_type)
         if op.scale is not None:
@@ -150,7 +155,7 @@ class NdFunctions(InterpreterFunctions):
         post = op.post_processing
         if result == accumulator or (result.itemsize == 4 and accumulator.kind != "f"):
             if post == NOTHING:
-                return (Value(total.view(result), bound),)
+                return (Value(total.view(result), bound).reshaped(shape),)
             target = accumulator
         else:
             target = result
@@ -171,7 +176,7 @@ class NdFunctions(InterpreterFunctions):
         finished = finish(total)
         if bound is not None or target.name == "bfloat16":
             bound = _bound_of_finished(finish, total, bound, finished, post)
-        return (Value(finished.view(result), bound),)
+        return (Value(finished.view(result), bound).reshaped(shape),)
 
 
 _NUMPY_ROUNDING = {mode: name.value for name, mode in nd.ROUNDINGS.items()}

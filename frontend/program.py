@@ -29,8 +29,8 @@ class Results:
     places: list[int]
 
     def build(self, arrays: Sequence[Any]) -> Any:
-        """The kernel's return value from all its launch arrays."""
-        values = [arrays[place] for place in self.places]
+        """The kernel's return value from all its launch arrays; numpy's scalars stand for those without dimensions."""
+        values = [arrays[place] if arrays[place].ndim else arrays[place][()] for place in self.places]
         if self.form == "none":
             return None
         if self.form == "single":

@@ -218,6 +218,8 @@ class Tracer:
         return self.dtype.itemsize
 
     def __len__(self) -> int:
+        if not self.shape:
+            raise unsupported("len() of a number")
         return self.shape[0]
 
     def read(self) -> SSAValue:
@@ -358,7 +360,8 @@ def _binary(
     def in_place(self: Tracer, other: Any) -> Any:
         from ptoc.functions import update
 
-        return update(self, ufunc(self, other))
+        # A result without dimensions is a scalar in numpy: the name gets another one.
+        return update(self, ufunc(self, other)) if self.ndim else ufunc(self, other)
 
     return forward, reflected, in_place
 
@@ -394,7 +397,7 @@ for _name, _ufunc in {
 
 
 SUPPORTED = (
-    "supported: np.matmul, @, np.dot (2-D); c + matmul; what README lists around a matmul; the six comparisons; "
+    "supported: np.matmul, @, np.dot; c + matmul; what README lists around a matmul; the six comparisons; "
     "np.where; dst[mask] = src[mask] or a scalar; np.copyto(…, where=…); ptoc.scatter"
 )
 

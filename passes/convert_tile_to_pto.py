@@ -22,7 +22,7 @@ from xdsl.passes import ModulePass
 from xdsl.rewriter import InsertPoint, Rewriter
 
 from ptoc.dialects import pto, tile
-from ptoc.dialects.attributes import dtype_of, row_stride_bytes
+from ptoc.dialects.attributes import dtype_of, row_stride_bytes, shape_2d
 from ptoc.isa.encoding import Instruction, make
 from ptoc.isa.registers import GPR, GPR_COUNT, prefix_mask
 from ptoc.passes import abi, bundles
@@ -101,9 +101,8 @@ def data_offsets(data: Sequence[tile.GlobalOp | pto.DataOp]) -> dict[str, int]:
 
 def memory_bytes(type_: MemRefType) -> int:
     """Bytes from an array's first element to the end of its last."""
-    shape = type_.get_shape()
-    rows = shape[0] if len(shape) == 2 else 1
-    return (rows - 1) * row_stride_bytes(type_) + shape[-1] * dtype_of(type_.element_type).nbytes
+    rows, cols = shape_2d(type_)
+    return (rows - 1) * row_stride_bytes(type_) + cols * dtype_of(type_.element_type).nbytes
 
 
 def _constant(value: SSAValue) -> int | None:

@@ -312,11 +312,24 @@ def cast_to(op: Operation, e: Epilogue, target: DType) -> Epilogue:
 
 def finished(op: Operation, e: Epilogue) -> nd.MatmulAccOp:
     """The matmul that does all of it; an error at ``op``, its last step, when the machine does not."""
+    product = e.product
+    _check_columns(op, e)
     post = _post(op, e)
     element = cast(TensorType, op.results[0].type)
-    product = e.product
     trans_a, trans_b = product.trans_a is not None, product.trans_b is not None
     return nd.MatmulAccOp(product.a, product.b, e.acc, element, post, e.c_scale, trans_a=trans_a, trans_b=trans_b)
+
+
+def _check_columns(op: Operation, e: Epilogue) -> None:
+    """The sums of a matrix times a vector are a column, so numbers that numpy applies one by one differ by row."""
+    parameters = (e.scale, e.slope, e.offset, e.shift)
+    if e.product.is_column and any(isinstance(each, tuple) and len(each) > 1 for each in parameters):
+        reject(
+            op,
+            "a constant array beside the product of a matrix and a vector is not supported",
+            rule="parameters of B.FPATR differ by column, and these sums are a column",
+            hint="multiply from the left, np.matmul(vector, matrix): those sums are a row",
+        )
 
 
 def _post(op: Operation, e: Epilogue) -> Post:

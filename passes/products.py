@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import cast
 
 from xdsl.dialects.builtin import MemRefType, ModuleOp, TensorType
@@ -102,7 +102,8 @@ def product_of(module: ModuleOp, store: nd.StoreOp, matmul: nd.MatmulAccOp) -> P
     """The product that a store of a matmul stands for."""
     top = Emitter.before(store)
     m, n, k = matmul.size
-    a, b = array_of(matmul.a), array_of(matmul.b)
+    a, b = array_of(matmul.a), column_of(matmul.b)
+    dest = Array(store.dest, row_stride_bytes(cast(MemRefType, store.dest.type)))
     accumulator = accumulator_of(matmul)
     stored = dtype_of(cast(TensorType, matmul.result.type).element_type)
     result = accumulator if stored.bits == accumulator.bits else stored
@@ -127,7 +128,7 @@ def product_of(module: ModuleOp, store: nd.StoreOp, matmul: nd.MatmulAccOp) -> P
         b,
         _accumulator_array(top, module, matmul, n),
         None if matmul.scale is None else column_of(matmul.scale),
-        Array(store.dest, row_stride_bytes(cast(MemRefType, store.dest.type))),
+        replace(dest, stride=dest.dtype.nbytes) if matmul.is_column else dest,
         post,
         words_array(top, module, words) if post.parameter == "vector" else None,
         words_array(top, module, post.slopes()) if post.relu_mode == ReluMode.PRELU else None,
@@ -140,4 +141,4 @@ def _accumulator_array(top: Emitter, module: ModuleOp, matmul: nd.MatmulAccOp, n
         return None
     if isinstance(matmul.acc.owner, nd.SplatOp):
         return splat_array(top, module, matmul.acc.owner, n)
-    return array_of(matmul.acc)
+    return column_of(matmul.acc) if matmul.is_column else array_of(matmul.acc)

@@ -44,6 +44,7 @@ from ptoc.dialects.attributes import (
     PredicateAttr,
     RowAttr,
     dtype_of,
+    shape_2d,
     unit_attrs,
     verify_array_type,
 )
@@ -309,10 +310,16 @@ def accumulates_into(accumulator: DType, stored: DType) -> bool:
     )
 
 
-def _turned(value: SSAValue, transposed: UnitAttr | None) -> tuple[int, int]:
-    """Rows and columns of the matrix that an operand of a product stands for."""
-    rows, cols = _shape(value)
+def _left_matrix(value: SSAValue, transposed: UnitAttr | None) -> tuple[int, int]:
+    """Rows and columns of the left matrix of a product, which a vector is a row of."""
+    rows, cols = shape_2d(value.type)
     return (rows, cols) if transposed is None else (cols, rows)
+
+
+def _right_matrix(value: SSAValue, transposed: UnitAttr | None) -> tuple[int, int]:
+    """Rows and columns of the right matrix of a product, which a vector is a column of."""
+    rows, cols = _left_matrix(value, transposed)
+    return (rows, cols) if len(_shape(value)) == 2 else (cols, rows)
 
 
 @irdl_op_definition
@@ -339,6 +346,7 @@ class TransposeOp(IRDLOperation):
 class MatmulAccOp(IRDLOperation):
     """``acc + a @ b`` in the accumulator type, K ascending, then ``post`` and one conversion.
 
+    As in numpy, a left operand of one dimension is a row, a right one a column, and the result lacks that dimension.
     Without ``acc`` the sum starts from +0; with ``scale``, a byte per row, from ``acc`` divided by two to the power of
     its row's byte. The result's element type is the accumulator's or one that B.FPATR converts to as ``post`` says.
     With ``trans_a`` the tensor ``a`` is the transpose of the left matrix, as it lies in memory; ``trans_b`` is the same
@@ -383,25 +391,32 @@ class MatmulAccOp(IRDLOperation):
     @property
     def size(self) -> tuple[int, int, int]:
         """M, N and K of a verified product."""
-        m, k = _turned(self.a, self.trans_a)
-        return m, _turned(self.b, self.trans_b)[1], k
+        m, k = _left_matrix(self.a, self.trans_a)
+        return m, _right_matrix(self.b, self.trans_b)[1], k
+
+    @property
+    def is_column(self) -> bool:
+        """Whether the result is a column, whatever dimensions it has."""
+        return len(_shape(self.b)) == 1
 
     @property
     def post_processing(self) -> Post:
         return NOTHING if self.post is None else self.post.data
 
     def verify_(self) -> None:
-        if any(len(_shape(operand)) != 2 for operand in (self.a, self.b)):
-            raise VerifyException(f"{self.a.type} times {self.b.type} is no product of matrices")
-        (m, k), (k2, n) = _turned(self.a, self.trans_a), _turned(self.b, self.trans_b)
-        if k != k2 or _shape(self.result) != (m, n):
+        for operand, transposed in ((self.a, self.trans_a), (self.b, self.trans_b)):
+            if len(_shape(operand)) not in ((1, 2) if transposed is None else (2,)):
+                raise VerifyException(f"{self.a.type} times {self.b.type} is no product of matrices or vectors")
+        (m, k), (k2, n) = _left_matrix(self.a, self.trans_a), _right_matrix(self.b, self.trans_b)
+        shape = (*(m,) * (len(_shape(self.a)) - 1), *(n,) * (len(_shape(self.b)) - 1))
+        if k != k2 or _shape(self.result) != shape:
             raise VerifyException(f"{self.a.type} times {self.b.type} is not {self.result.type}")
         a, b, d = (dtype_of(_element(v)) for v in (self.a, self.b, self.result))
         accumulator = dtypes.accumulator(a, b)
         if accumulator is None:
             raise VerifyException(f"{a} by {b} is no matmul pair: both are floating, signed or unsigned")
         if self.acc is not None and not (
-            accumulates_into(accumulator, dtype_of(_element(self.acc))) and _shape(self.acc) == (m, n)
+            accumulates_into(accumulator, dtype_of(_element(self.acc))) and _shape(self.acc) == shape
         ):
             raise VerifyException(f"the accumulator is {m}x{n} of {accumulator}, not {self.acc.type}")
         if self.scale is not None:

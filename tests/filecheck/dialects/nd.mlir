@@ -22,6 +22,12 @@ func.func @every_operation(%a: memref<4x8xf16>, %b: memref<8x4xf16, strided<[6, 
   %u = nd.matmul_acc %y, %x trans_a trans_b acc %t : tensor<4x4xf32> : tensor<8x4xf16>, tensor<4x8xf16> -> tensor<4x4xf32>
   // CHECK: nd.matmul_acc %x, %y : tensor<4x8xf16>, tensor<8x4xf16> -> tensor<4x4xbf16>
   %e = nd.matmul_acc %x, %y : tensor<4x8xf16>, tensor<8x4xf16> -> tensor<4x4xbf16>
+  // CHECK: nd.matmul_acc %z, %d : tensor<4xf32>, tensor<4x4xf32> -> tensor<4xf32>
+  %vm = nd.matmul_acc %z, %d : tensor<4xf32>, tensor<4x4xf32> -> tensor<4xf32>
+  // CHECK: nd.matmul_acc %d, %z acc %vm : tensor<4xf32> : tensor<4x4xf32>, tensor<4xf32> -> tensor<4xf32>
+  %mv = nd.matmul_acc %d, %z acc %vm : tensor<4xf32> : tensor<4x4xf32>, tensor<4xf32> -> tensor<4xf32>
+  // CHECK: nd.matmul_acc %z, %z : tensor<4xf32>, tensor<4xf32> -> tensor<f32>
+  %vv = nd.matmul_acc %z, %z : tensor<4xf32>, tensor<4xf32> -> tensor<f32>
   // CHECK: nd.add %d, %row : tensor<4x4xf32>
   %f = nd.add %d, %row : tensor<4x4xf32>
   // CHECK: nd.matmul_acc %x, %y post <leaky 0.375, scale 0.5> : tensor<4x8xf16>, tensor<8x4xf16> -> tensor<4x4xf16>

@@ -12,7 +12,7 @@ func.func @three_dimensions(%a: memref<2x4x8xf16>) {
   %0 = nd.load %a : memref<2x4x8xf16> -> tensor<2x4x8xf16>
   func.return
 }
-// CHECK: arrays have one or two dimensions of known, positive size
+// CHECK: arrays have at most two dimensions, of known, positive size
 
 // -----
 
@@ -189,7 +189,20 @@ func.func @displacements(%out: memref<4x4xf16>) {
 
 %0 = nd.splat <0x0> : tensor<4xf16>
 %1 = nd.matmul_acc %0, %0 : tensor<4xf16>, tensor<4xf16> -> tensor<4x4xf32>
-// CHECK: tensor<4xf16> times tensor<4xf16> is no product of matrices
+// CHECK: tensor<4xf16> times tensor<4xf16> is not tensor<4x4xf32>
+
+// -----
+
+%0 = nd.splat <0x0> : tensor<4xf16>
+%1 = nd.matmul_acc %0, %0 trans_a : tensor<4xf16>, tensor<4xf16> -> tensor<f32>
+// CHECK: tensor<4xf16> times tensor<4xf16> is no product of matrices or vectors
+
+// -----
+
+%0 = nd.splat <0x0> : tensor<f16>
+%1 = nd.splat <0x0> : tensor<1x4xf16>
+%2 = nd.matmul_acc %0, %1 : tensor<f16>, tensor<1x4xf16> -> tensor<4xf32>
+// CHECK: tensor<f16> times tensor<1x4xf16> is no product of matrices or vectors
 
 // -----
 
