@@ -38,6 +38,18 @@ def test_matmul(shape: tuple[int, int, int], operands: Any) -> None:
             assert_same(left, right)
 
 
+VECTORS = [((0,), (0, 4)), ((3,), (3, 0)), ((5, 0), (0,)), ((0, 3), (3,)), ((0,), (0,))]
+
+
+@pytest.mark.parametrize("shapes", VECTORS, ids=str)
+def test_products_of_vectors(shapes: tuple[tuple[int, ...], tuple[int, ...]]) -> None:
+    a, b = (np.ones(shape, np.float16) for shape in shapes)
+    for kernel in (lambda a, b: np.maximum(a @ b, 0), lambda a, b: np.dot(a, b)):
+        got, wanted = ptoc.jit(kernel)(a, b), kernel(a, b)
+        assert type(got) is type(wanted)
+        assert_same(np.asarray(got), np.asarray(wanted))
+
+
 def masked(x: Any, y: Any) -> Any:
     x[x > 0] = y[x > 0]
     y[:] = 1
