@@ -99,14 +99,15 @@ def stated(program: ptoc.Program, macs: str) -> Work:
 
 
 def flushed(program: ptoc.Program) -> Work:
-    """The loads that age old tiles out of the rings: sixteen per hand, of a byte on each PE, which nobody uses."""
-    loads = [op for op in program.modules["tile"].walk() if isinstance(op, tile.LoadOp) and not op.result.uses]
-    bundles = GENERATIONS * len(loads)
-    return Work(bundles * PE_COUNT, bundles, 0)
+    """The loads of a byte that nobody uses: sixteen per hand and PE age out old tiles, one replaces a Shared tile."""
+    unused = [op for op in program.modules["tile"].walk() if op.results and not op.results[0].uses]
+    rings = GENERATIONS * sum(isinstance(op, tile.LoadOp) for op in unused)
+    shared = sum(isinstance(op, tile.LoadSharedOp) for op in unused)
+    return Work(rings * PE_COUNT + shared, rings + shared, 0)
 
 
 def planned(plan: ProductPlan, program: ptoc.Program) -> Work:
-    """What the plan says, and what ages tiles out of the rings, of which a plan knows nothing."""
+    """What the plan says, and what makes old tiles give way, of which a plan knows nothing."""
     return Work(plan.cost.traffic, plan.cost.bundles, plan.cost.issued) + flushed(program)
 
 
@@ -147,7 +148,7 @@ class Table:
         ratio = traffic / lower_bound(case.plan.shape)
         source = "counted" if simulate and not differences else "planned"
         flush = flushed(case.program).traffic
-        source += f", {flush:,} to age tiles out" if flush else ""
+        source += f", {flush:,} to make old tiles give way" if flush else ""
         cells = f"cells {case.plan.utilization:.3f} of the best, {case.utilization:.3f} of all"
         self.report.note(f"    {case.what:<28} {traffic:>13,} bytes, {source}, {ratio:.3f} x  {cells}  code {code:,}")
         return ratio

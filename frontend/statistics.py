@@ -20,12 +20,12 @@ from ptoc.dialects import nd, tile
 from ptoc.dialects.attributes import dtype_of
 from ptoc.dialects.tile import SharedType, TileOperation, TileType
 from ptoc.isa import layouts
-from ptoc.isa.registers import size_bytes
 from ptoc.passes.allocate_rings import peak_bytes
 from ptoc.passes.arguments import OUTPUT, SCRATCH
 from ptoc.passes.epilogues import accumulator_of
 from ptoc.passes.planning.cost import operand_bound
 from ptoc.passes.planning.shapes import MatmulShape
+from ptoc.passes.release_shared import peak_shared_bytes
 from ptoc.passes.rewriting import the_function
 
 if TYPE_CHECKING:
@@ -50,7 +50,7 @@ def statistics_of(program: Program) -> Mapping[str, int]:
             if place is Placement.COPIED
         ),
         "peak_local_bytes": peak_bytes(function),
-        "peak_shared_bytes": _shared_bytes(function.body.block),
+        "peak_shared_bytes": peak_shared_bytes(function),
     }
 
 
@@ -192,16 +192,6 @@ def _carried_indices(op: scf.ForOp) -> list[_CarriedIndex]:
     assert isinstance(terminator, scf.YieldOp)
     groups = zip(op.body.block.args[1:], op.iter_args, terminator.operands, op.results)
     return [group for group in groups if isinstance(group[0].type, IndexType)]
-
-
-def _shared_bytes(block: Block) -> int:
-    """Bytes of the Shared tiles of a function: each name is charged the largest tile it ever holds."""
-    largest: dict[int, int] = {}
-    for op in block.walk():
-        if isinstance(op, tile.LoadSharedOp):
-            name, code = op.shared.value.data, cast(SharedType, op.result.type).size_code
-            largest[name] = max(largest.get(name, 0), size_bytes(code))
-    return sum(largest.values())
 
 
 def _size_slice(block: Block) -> set[SSAValue]:

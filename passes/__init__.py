@@ -19,6 +19,7 @@ _OURS = {
     "tile-matmul": "TileMatmul",
     "tile-elementwise": "TileElementwise",
     "simplify-loops": "SimplifyLoops",
+    "release-shared": "ReleaseShared",
     "allocate-rings": "AllocateRings",
     "rematerialize": "Rematerialize",
     "convert-tile-to-pto": "ConvertTileToPto",

@@ -13,19 +13,18 @@ from typing import cast
 
 from xdsl.context import Context
 from xdsl.dialects import arith, func, scf
-from xdsl.dialects.builtin import ArrayAttr, IndexType, IntegerAttr, ModuleOp
+from xdsl.dialects.builtin import ArrayAttr, IntegerAttr, ModuleOp
 from xdsl.ir import Block, Operation, SSAValue
 from xdsl.passes import ModulePass
 
 from ptoc.dialects import tile
-from ptoc.dialects.tile import Hand, HandAttr, SlotAttr, SplatAttr, TileLayout, TileOperation, TileType
-from ptoc.isa import dtypes
+from ptoc.dialects.tile import Hand, HandAttr, SlotAttr, TileLayout, TileOperation, TileType
 from ptoc.isa.registers import GENERATIONS, HANDS, PE_COUNT
 from ptoc.passes.diagnostics import reject
 from ptoc.passes.planning import rings
 from ptoc.passes.planning.rings import Carried, DoesNotFit, Item, Loop, NewQueue, Plan, Pop, Push, Step
 from ptoc.passes.rewriting import Emitter, Index, the_function
-from ptoc.passes.tile_values import constant_array
+from ptoc.passes.tile_values import constant_byte
 
 
 @dataclass(frozen=True)
@@ -172,29 +171,15 @@ def _age_out(function: func.FuncOp, point: Operation, hands: Sequence[int]) -> N
     """Insert one-cell loads that fill hands, so that all of their tiles age out, in front of an operation."""
     module = function.parent_op()
     assert isinstance(module, ModuleOp)
-    emitter = Emitter.before(point)
-    emitter.constants.update(_constants(function))
-    zero, one = emitter.index(0), emitter.index(1)
-    # A constant, for no core may read an element that another one writes.
-    source = constant_array(emitter, module, SplatAttr.get(1, 0, 1), dtypes.U8, 0).memref
-    cell = TileType.get(1, 1, dtypes.U8, TileLayout.NORM)
+    emitter = Emitter.before(point, reuse_constants=True)
+    byte = constant_byte(emitter, module)
+    cell = TileType.get(1, 1, byte.dtype, TileLayout.NORM)
 
     def body(inner: Emitter, generation: Index, carried: Sequence[SSAValue]) -> Sequence[SSAValue]:
         for hand in hands:
-            load = tile.LoadOp(source, zero, zero, (one, one), PE_COUNT, cell)
+            load = byte.load(inner, 0, 0, (1, 1), PE_COUNT, cell).owner
+            assert isinstance(load, TileOperation)
             load.properties["into"] = HandAttr(Hand(HANDS[hand]))
-            inner.emit(load)
         return ()
 
     emitter.loop(0, GENERATIONS, 1, body, name="generation")
-
-
-def _constants(function: func.FuncOp) -> dict[int, SSAValue]:
-    """Index constants at the start of the function, which an emitter may reuse."""
-    found: dict[int, SSAValue] = {}
-    for op in function.body.block.ops:
-        if not isinstance(op, arith.ConstantOp):
-            break
-        if isinstance(op.result.type, IndexType):
-            found[cast(IntegerAttr, op.value).value.data] = op.result
-    return found

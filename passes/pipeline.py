@@ -16,7 +16,7 @@ STAGES: dict[str, tuple[str, ...]] = {
     # Whole tensors: what follows a matmul becomes part of it; what needs an array gets one; what cores may share.
     "nd": ("fuse-epilogue", "materialize-operands", "divide-among-cores"),
     # Tiles in loops, then the registers they live in.
-    "tile": ("tile-matmul", "tile-elementwise", "simplify-loops", "allocate-rings"),
+    "tile": ("tile-matmul", "tile-elementwise", "simplify-loops", "release-shared", "allocate-rings"),
     # Instructions.
     "pto": ("convert-tile-to-pto",),
 }

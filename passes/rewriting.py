@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from typing import TypeVar
+from typing import TypeVar, cast
 
 from xdsl.builder import Builder
 from xdsl.dialects import arith, func, scf
@@ -26,6 +26,26 @@ def the_function(module: ModuleOp) -> func.FuncOp:
     if len(functions) != 1:
         raise Diagnostic(f"a kernel module has one function, this one has {len(functions)}")
     return functions[0]
+
+
+def function_of(op: Operation) -> func.FuncOp:
+    """The function that an operation stands in."""
+    while not isinstance(op, func.FuncOp):
+        parent = op.parent_op()
+        assert parent is not None
+        op = parent
+    return op
+
+
+def _constants(function: func.FuncOp) -> dict[int, SSAValue]:
+    """Index constants at the start of a function, by their value."""
+    found: dict[int, SSAValue] = {}
+    for op in function.body.block.ops:
+        if not isinstance(op, arith.ConstantOp):
+            break
+        if isinstance(op.result.type, IndexType):
+            found[cast(IntegerAttr, op.value).value.data] = op.result
+    return found
 
 
 def erase_dead(block: Block) -> None:
@@ -58,8 +78,9 @@ class Emitter:
     constants: dict[int, SSAValue] = field(default_factory=dict)
 
     @classmethod
-    def before(cls, op: Operation) -> Emitter:
-        return cls(Builder(InsertPoint.before(op)), op)
+    def before(cls, op: Operation, *, reuse_constants: bool = False) -> Emitter:
+        """An emitter in front of an operation, which may use the constants at the start of its function."""
+        return cls(Builder(InsertPoint.before(op)), op, _constants(function_of(op)) if reuse_constants else {})
 
     def inside(self, block: Block) -> Emitter:
         """An emitter at the end of a nested block."""
@@ -74,11 +95,7 @@ class Emitter:
         if not isinstance(value, int):
             return value
         if value not in self.constants:
-            function = self.origin
-            while not isinstance(function, func.FuncOp):
-                parent = function.parent_op()
-                assert parent is not None
-                function = parent
+            function = function_of(self.origin)
             constant = arith.ConstantOp(IntegerAttr(value, IndexType()))
             constant.location = self.origin.location
             constant.result.name_hint = f"c{value}"

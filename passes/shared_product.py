@@ -21,17 +21,11 @@ from xdsl.ir import SSAValue
 from ptoc.dialects import tile
 from ptoc.dialects.tile import Hand, HandAttr, QueueType, SharedType, TileLayout, TileType
 from ptoc.isa.registers import HANDS, PE_COUNT
-from ptoc.passes.planning.bands import A_HAND, B_HAND, Band, Lane, a_tiles
+from ptoc.passes.planning.bands import A_HAND, B_HAND, B_NAME, RESIDENT_NAME, Band, Lane, a_tiles
 from ptoc.passes.planning.sums import LONG_SUM, SumSchedule
 from ptoc.passes.products import Product
 from ptoc.passes.rewriting import Emitter, Index
 from ptoc.passes.tile_values import core_id, divided, pe_id
-
-_B_NAME = 63
-"""The Shared tile that holds the piece of B; those of A count from 0."""
-
-_RESIDENT_NAME = 24
-"""The first Shared tile of rows of A that stay."""
 
 Tiles = Sequence[SSAValue]
 """Shared tiles with the rows of A of one lane."""
@@ -103,7 +97,7 @@ class SharedProduct:
     def _row_block(self, e: Emitter, row: Index, carried: Sequence[SSAValue]) -> Sequence[SSAValue]:
         """The blocks of one row block, from left to right."""
         band, columns = self.band, self.band.columns
-        resident = self._rows_of_a(e, row, self._schedule.last, _RESIDENT_NAME) if band.resident else None
+        resident = self._rows_of_a(e, row, self._schedule.last, RESIDENT_NAME) if band.resident else None
 
         def block(e: Emitter, col: Index, _: Sequence[SSAValue]) -> Sequence[SSAValue]:
             end = e.minimum(e.add(col, columns.block), band.col + columns.total)
@@ -267,9 +261,9 @@ class SharedProduct:
         size = (piece.depth, slot.width)
         if not piece.local and self.product.shape.trans_b:
             type_ = SharedType.get(width, piece.depth, b.dtype)
-            return b.load_shared(e, slot.col, piece.k, (slot.width, piece.depth), type_, _B_NAME)
+            return b.load_shared(e, slot.col, piece.k, (slot.width, piece.depth), type_, B_NAME)
         if not piece.local:
-            return b.load_shared(e, piece.k, slot.col, size, SharedType.get(piece.depth, width, b.dtype), _B_NAME)
+            return b.load_shared(e, piece.k, slot.col, size, SharedType.get(piece.depth, width, b.dtype), B_NAME)
         type_ = TileType.get(piece.depth, width, b.dtype, TileLayout.CUBE_N8)
         return _pinned(b.load(e, piece.k, slot.col, size, self.band.pes, type_), B_HAND)
 

@@ -57,7 +57,7 @@ class TileMatmul(ModulePass):
         if self.shared:
             room = product.room(alone=alone)
             techniques = Techniques(rotation=self.rotation, residency=self.residency)
-            for band in plan_product(shape, room.pool, room.hands, techniques).bands:
+            for band in plan_product(shape, room, techniques).bands:
                 yield SharedProduct(product, band)
         elif shape.trans_a or shape.trans_b:
             raise DoesNotFit("only Shared operands can be transposed")

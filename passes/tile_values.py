@@ -135,6 +135,11 @@ def constant_array(e: Emitter, module: ModuleOp, value: Data, dtype: DType, stri
     return Array(memref, stride, constant=True)
 
 
+def constant_byte(e: Emitter, module: ModuleOp) -> Array:
+    """A byte to load where any will do: a constant, for no core may read an element that another one writes."""
+    return constant_array(e, module, SplatAttr.get(1, 0, 1), dtypes.U8, 0)
+
+
 def splat_array(e: Emitter, module: ModuleOp, op: nd.SplatOp, cols: int) -> Array:
     """A row of ``cols`` equal elements, repeated for every row."""
     dtype = dtype_of(cast(TensorType, op.result.type).element_type)

@@ -38,6 +38,12 @@ LIVE = GENERATIONS - 1
 B_HAND, A_HAND = HANDS.index("M"), HANDS.index("N")
 """The hands of Local operands."""
 
+B_NAME = 63
+"""The Shared tile with the piece of B; those of A count from 0."""
+
+RESIDENT_NAME = 24
+"""The first Shared tile with rows of A that stay."""
+
 
 @dataclass(frozen=True, slots=True)
 class Lane:
@@ -152,6 +158,15 @@ def a_shared_bytes(shape: MatmulShape, lane: Lane, depth: int) -> int:
 def b_shared_bytes(shape: MatmulShape, width: int, depth: int) -> int:
     """Capacity of the Shared tile with a slot's columns of B."""
     return size_bytes(size_code(depth * width * shape.b.bits // 8))
+
+
+def shared_names(shape: MatmulShape, band: Band) -> set[int]:
+    """The Shared tiles that a band loads."""
+    if band.local:
+        return set()
+    tiles = sum(a_tiles(shape, lane) for lane in band.lanes)
+    resident = range(RESIDENT_NAME, RESIDENT_NAME + tiles) if band.resident else ()
+    return {*range(tiles), *resident, B_NAME}
 
 
 def shared_bytes(shape: MatmulShape, band: Band, techniques: Techniques = ALL) -> int:

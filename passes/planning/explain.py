@@ -32,7 +32,7 @@ TEXT_COLUMNS = 5
 
 def explain(shape: MatmulShape, room: Room) -> str:
     """The layout of a product whose accumulators have some room, as lines of text. ``shape`` has a plan there."""
-    plans = candidates(shape, room.pool, room.hands)
+    plans = candidates(shape, room)
     decision = decide(plans)
     sections = [_problem(shape, room), _bound(shape), _table(plans, decision), _reasons(plans, decision)]
     return "".join(f"{line}\n" for lines in sections for line in lines)

@@ -6,10 +6,11 @@ and few bundles. ``decide`` applies these rules and keeps what each of them left
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from enum import Enum
 from functools import lru_cache, partial
+from itertools import product
 from typing import TypeVar
 
 from ptoc.isa import layouts
@@ -19,6 +20,7 @@ from ptoc.isa.registers import (
     HANDS,
     LOCAL_POOL_BYTES,
     MAX_DIMENSION,
+    SHARED_COUNT,
     SHARED_POOL_BYTES,
 )
 from ptoc.passes.planning.bands import (
@@ -31,6 +33,7 @@ from ptoc.passes.planning.bands import (
     band_cost,
     local_bytes,
     shared_bytes,
+    shared_names,
 )
 from ptoc.passes.planning.columns import CELL_COLS, Columns, cut_columns
 from ptoc.passes.planning.cost import Cost, issued_bound, k_cell, lower_bound
@@ -59,8 +62,10 @@ LOCAL_DEPTH_BYTES = 256
 _AGED_OUT = GENERATIONS * CELL_BYTES
 """Bytes of a hand whose tiles have been aged out by the smallest ones."""
 
+_RELEASED = SHARED_COUNT * CELL_BYTES
+"""Bytes of Shared tiles that have been replaced by the smallest ones."""
+
 T = TypeVar("T")
-R = TypeVar("R")
 
 
 class NoPlan(Exception):
@@ -95,10 +100,10 @@ class ProductPlan:
 
 @dataclass(frozen=True, slots=True)
 class Room:
-    """What the accumulators of a product may take of a PE.
+    """What a product may take of the pools.
 
-    All of the Local pool where the product has the kernel ``alone``; but ``parameters``, the tiles that scale sums and
-    post-process them, take room and a hand.
+    All of them where it has the kernel ``alone``; but ``parameters``, the tiles that scale sums and post-process them,
+    take Local room and a hand.
     """
 
     alone: bool = True
@@ -110,9 +115,18 @@ class Room:
         return LOCAL_POOL_BYTES if self.alone and not self.parameters else LOCAL_POOL_BYTES // 2
 
     @property
+    def shared(self) -> int:
+        """Bytes of Shared tiles: those of other work have been replaced, but only by smaller ones."""
+        return SHARED_POOL_BYTES if self.alone else SHARED_POOL_BYTES - _RELEASED
+
+    @property
     def hands(self) -> int:
         """The first so many hands."""
         return len(HANDS) - self.parameters
+
+
+ALONE = Room()
+"""All of the machine."""
 
 
 class Rule(Enum):
@@ -148,15 +162,16 @@ class Decision:
 
 @dataclass(frozen=True, slots=True)
 class _Budget:
-    """What the accumulators may take of a PE, and the techniques that a plan may use."""
+    """What a plan may take of the pools, and the techniques that it may use."""
 
     pool: int
+    shared: int
     hands: int
     techniques: Techniques
 
-    def of(self, pool: int) -> _Budget:
-        """The same with another pool."""
-        return replace(self, pool=pool)
+    @classmethod
+    def of(cls, room: Room, techniques: Techniques) -> _Budget:
+        return cls(room.pool, room.shared, room.hands, techniques)
 
     @property
     def live(self) -> int:
@@ -178,24 +193,17 @@ class _Rows:
 
 
 @lru_cache(maxsize=256)
-def plan_product(
-    shape: MatmulShape, pool: int = LOCAL_POOL_BYTES, hands: int = len(HANDS), techniques: Techniques = ALL
-) -> ProductPlan:
-    """The plan for a product whose accumulators may take ``pool`` bytes of each PE and the first ``hands`` hands.
-
-    ``NoPlan`` when there is none.
-    """
-    plans = candidates(shape, pool, hands, techniques)
+def plan_product(shape: MatmulShape, room: Room = ALONE, techniques: Techniques = ALL) -> ProductPlan:
+    """The plan for a product in some room. ``NoPlan`` when there is none."""
+    plans = candidates(shape, room, techniques)
     if not plans:
         raise NoPlan(f"no block of {shape.m} x {shape.n} sums of {shape.k} products fits the tile pools")
     return decide(plans).chosen
 
 
-def candidates(
-    shape: MatmulShape, pool: int = LOCAL_POOL_BYTES, hands: int = len(HANDS), techniques: Techniques = ALL
-) -> list[ProductPlan]:
+def candidates(shape: MatmulShape, room: Room = ALONE, techniques: Techniques = ALL) -> list[ProductPlan]:
     """A plan for every way to cut the rows; with Local operands at the edges where Shared ones would waste cells."""
-    budget = _Budget(pool, hands, techniques)
+    budget = _Budget.of(room, techniques)
     plans = list(_plans(shape, budget, head=0, strip=0))
     if any(plan.utilization >= UTILIZATION for plan in plans) or shape.trans_a or shape.trans_b:
         return plans
@@ -248,9 +256,7 @@ def _plans(shape: MatmulShape, budget: _Budget, *, head: int, strip: int) -> Ite
     """Plans with ``head`` products and ``strip`` columns of Local operands."""
     sides: Sequence[ProductPlan | None] = _strips(shape, budget, strip) if strip else [None]
     for cut in _row_cuts(shape, budget.live) if strip < shape.n else ():
-        chosen = _bands(
-            cut, budget.pool, lambda rows, room: _band(shape, rows, budget.of(room), shape.n - strip, head)
-        )
+        chosen = _bands(shape, cut, budget, shape.n - strip, head)
         plan = _stack(shape, chosen)
         if plan is not None:
             yield from (plan if side is None else plan + side for side in sides)
@@ -259,20 +265,33 @@ def _plans(shape: MatmulShape, budget: _Budget, *, head: int, strip: int) -> Ite
 
 
 def _bands(
-    cut: Sequence[R], pool: int, best: Callable[[R, int], tuple[Band, Cost] | None]
+    shape: MatmulShape, cut: Sequence[_Rows], budget: _Budget, cols: int, head: int
 ) -> list[tuple[Band, Cost] | None]:
-    """The best band for each part of a cut, with what ``best`` finds for a pool.
+    """The best band for each part of a cut.
 
-    Aged-out hands of earlier bands still hold a cell per generation, so a band that does not use them may not fill all
-    of the pool.
+    Aged-out hands of earlier bands still hold a cell per generation, and their Shared tiles one each, so a band that
+    does not use them may not fill all of a pool.
     """
-    used: frozenset[int] = frozenset()
+    hands: set[int] = set()
+    names: set[int] = set()
     found: list[tuple[Band, Cost] | None] = []
-    for part in cut:
-        each = best(part, pool)
-        if each is not None and each[1].local_bytes + len(used - each[0].hands) * _AGED_OUT > pool:
-            each = best(part, pool - len(HANDS) * _AGED_OUT)
-        used |= each[0].hands if each is not None else frozenset()
+    for rows in cut:
+        each = None
+        for aged, released in product((0, len(HANDS) * _AGED_OUT), (0, _RELEASED)):
+            room = replace(budget, pool=budget.pool - aged, shared=budget.shared - released)
+            each = _band(shape, rows, room, cols, head)
+            if each is None:
+                break
+            band, cost = each
+            others = len(hands - band.hands), len(names - shared_names(shape, band))
+            if (
+                cost.local_bytes + others[0] * _AGED_OUT <= budget.pool
+                and cost.shared_bytes + others[1] * CELL_BYTES <= budget.shared
+            ):
+                break
+        if each is not None:
+            hands |= each[0].hands
+            names |= shared_names(shape, each[0])
         found.append(each)
     return found
 
@@ -405,7 +424,7 @@ def _b_bytes(shape: MatmulShape, band: Band, depth: int) -> int:
 def _fits(shape: MatmulShape, band: Band, budget: _Budget, depth: int, resident: int) -> bool:
     band = replace(band, depth=depth, resident=resident)
     return (
-        shared_bytes(shape, band, budget.techniques) <= SHARED_POOL_BYTES
+        shared_bytes(shape, band, budget.techniques) <= budget.shared
         and local_bytes(shape, band, budget.techniques) <= budget.pool
     )
 

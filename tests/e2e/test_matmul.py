@@ -10,6 +10,8 @@ import pytest
 from samples import BF16, Array, Guarded, assert_same, specials
 
 import ptoc
+from ptoc.isa.registers import SHARED_POOL_BYTES
+from ptoc.launch import run
 
 F16, F32, S8, S16, S32 = (np.dtype(t) for t in ("float16", "float32", "int8", "int16", "int32"))
 U8, U16, U32 = (np.dtype(t) for t in ("uint8", "uint16", "uint32"))
@@ -245,6 +247,37 @@ def test_layers(layers: int, width: int) -> None:
         wanted = narrow(relu(in_order(wanted, w, c, F32)), F16)
     parameters = [p for pair in zip(weights, biases) for p in pair]
     assert_same(ptoc.jit(network)(x, *parameters), wanted)
+
+
+# -- pools -----------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("cores", [1, 3])
+def test_products_fit_beside_what_earlier_ones_leave(cores: int) -> None:
+    """Each takes most of the Shared pool, in tiles of other names."""
+    rng = np.random.default_rng(22)
+    a, b = values(rng, (53, 342), S8, 0), values(rng, (342, 358), S8, 0)
+    c, d = values(rng, (574, 947), F32, 0), values(rng, (947, 619), F32, 0)
+
+    def kernel(a: Any, b: Any, c: Any, d: Any) -> Any:
+        return np.matmul(a, b, dtype=np.int32), np.matmul(c, d)
+
+    assert_runs_in_the_pool(kernel, (a, b, c, d), cores, [in_order(a, b, None, S32), in_order(c, d, None, F32)])
+
+
+def test_bands_fit_beside_what_earlier_ones_leave() -> None:
+    """On its own the last rows would take all of the Shared pool, in fewer tiles than the rows above have left."""
+    a, b, c = problem(np.random.default_rng(23), (884, 782, 1619), F16, F32, 0)
+    assert_runs_in_the_pool(accumulate, (a, b, c), 1, [in_order(a, b, c, F32)])
+
+
+def assert_runs_in_the_pool(kernel: Any, arrays: tuple[Array, ...], cores: int, wanted: list[Array]) -> None:
+    program = ptoc.jit(kernel).program_for(*arrays)
+    machine, launched = run(program, list(arrays), cores)
+    results = [launched[n] for n, kind in enumerate(program.kinds) if kind == "output"]
+    for got, expected in zip(results, wanted, strict=True):
+        assert_same(got, expected)
+    assert 0 < machine.counters.peak_shared_bytes <= program.stats["peak_shared_bytes"] <= SHARED_POOL_BYTES
 
 
 # -- memory ----------------------------------------------------------------------------------------

@@ -40,12 +40,12 @@ def test_the_page_shows_an_explanation() -> None:
 @settings(deadline=None, max_examples=50)
 @given(shapes, rooms)
 def test_what_is_explained_is_the_plan_that_is_used(shape: MatmulShape, room: Room) -> None:
-    text, plan = explain(shape, room), plan_product(shape, room.pool, room.hands)
+    text, plan = explain(shape, room), plan_product(shape, room)
     (chosen,) = re.findall(r"^  chosen .*\)  .*$", text, re.MULTILINE)
     assert f" {plan.cost.traffic:,} " in chosen
     assert f" {plan.cost.bundles:,} " in chosen
     rows = re.findall(r"^  \S* +\d+ x \(.*$", text, re.MULTILINE)
-    assert len(rows) == sum(len(each.bands) for each in candidates(shape, room.pool, room.hands))
+    assert len(rows) == sum(len(each.bands) for each in candidates(shape, room))
     assert text == explain(shape, room)
 
 
@@ -60,7 +60,7 @@ def test_the_terms_of_the_bound_add_up(shape: MatmulShape, room: Room) -> None:
 @settings(deadline=None, max_examples=50)
 @given(shapes, rooms)
 def test_a_rule_keeps_its_limit_and_loses_what_is_beyond_it(shape: MatmulShape, room: Room) -> None:
-    before = candidates(shape, room.pool, room.hands)
+    before = candidates(shape, room)
     decision = decide(before)
     assert [step.rule for step in decision.steps] == list(Rule)
     for step in decision.steps:

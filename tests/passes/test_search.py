@@ -22,7 +22,7 @@ from ptoc.isa.registers import (
 )
 from ptoc.passes.planning.bands import A_HAND, B_HAND, Band, local_bytes, shared_bytes
 from ptoc.passes.planning.cost import issued_bound, lower_bound
-from ptoc.passes.planning.search import UTILIZATION, candidates, plan_product
+from ptoc.passes.planning.search import UTILIZATION, Room, candidates, plan_product
 from ptoc.passes.planning.shapes import MatmulShape
 from ptoc.passes.planning.techniques import Techniques
 
@@ -51,20 +51,20 @@ def test_a_plan_covers_the_product_and_fits_the_machine(
     m: int, n: int, k: int, types: tuple[DType, DType, DType], has_c: bool, alone: bool
 ) -> None:
     shape = shape_of(m, n, k, types, has_c)
-    pool = LOCAL_POOL_BYTES if alone else LOCAL_POOL_BYTES // 2
-    plan = plan_product(shape, pool)
+    room = Room(alone)
+    plan = plan_product(shape, room)
     areas = covered(plan.bands)
     assert sum(rows * cols for _, _, rows, cols in areas) == m * n
     for row, col, rows, cols in areas:
         assert 0 <= row < row + rows <= m
         assert 0 <= col < col + cols <= n
     for band in plan.bands:
-        assert_band_fits(shape, band, pool)
+        assert_band_fits(shape, band, room)
 
 
-def assert_band_fits(shape: MatmulShape, band: Band, pool: int) -> None:
-    assert local_bytes(shape, band) <= pool
-    assert shared_bytes(shape, band) <= SHARED_POOL_BYTES
+def assert_band_fits(shape: MatmulShape, band: Band, room: Room) -> None:
+    assert local_bytes(shape, band) <= room.pool
+    assert shared_bytes(shape, band) <= room.shared
     hands = [lane.hand for lane in band.lanes]
     assert len(set(hands)) == len(hands)
     if band.local or band.head:
