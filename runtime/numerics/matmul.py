@@ -7,7 +7,7 @@ modulo 2^32, so any order will do, and floating arithmetic is used where every p
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any, NamedTuple
 
@@ -40,15 +40,10 @@ class Piece(NamedTuple):
         """The multiply-adds it takes."""
         return int(self.out.size * self.a.shape[1])
 
-    def parts(self) -> Iterator[Piece]:
-        """The same product as smaller ones of some rows each, which do not depend on each other."""
-        rows = len(self.out)
-        step = 4 * max(1, round(rows * _PART / self.work / 4))
-        if step >= rows:
-            yield self
-            return
-        for m in range(0, rows, step):
-            yield Piece(self.a[m : m + step], self.b, self.start[m : m + step], self.out[m : m + step])
+    @property
+    def step(self) -> int:
+        """Rows of the parts that threads take turns at."""
+        return 4 * max(1, round(len(self.out) * _PART / self.work / 4))
 
 
 def exact_products(a: DType, b: DType) -> bool:
@@ -73,7 +68,8 @@ def multiply_floats(pieces: Sequence[Piece], *, exact: bool) -> None:
     if compiled is None:
         _perform(portable_kernel, pieces)
     else:
-        _share(compiled.fused if exact else compiled.separate, pieces)
+        kind = compiled.FUSED if exact else compiled.SEPARATE
+        _share(compiled, compiled.fused if exact else compiled.separate, kind, 0, pieces)
 
 
 def multiply_integers(pieces: Sequence[Piece], *, product_bits: int) -> None:
@@ -83,7 +79,7 @@ def multiply_integers(pieces: Sequence[Piece], *, product_bits: int) -> None:
     if compiled is None:
         _perform(partial(_portable_integers, reach=reach), pieces)
     else:
-        _share(partial(compiled.whole, reach), pieces)
+        _share(compiled, partial(compiled.whole, reach), compiled.WHOLE, reach, pieces)
 
 
 def accumulate_floats(a: Floats, b: Floats, start: Floats | None, *, exact: bool) -> Floats:
@@ -135,13 +131,13 @@ def decode(dtype: DType, bits: NDArray[Any]) -> Floats:
     return words.view(np.float32)
 
 
-def _share(kernel: Kernel, pieces: Sequence[Piece]) -> None:
-    """Perform pieces with a kernel that does not hold the interpreter's lock."""
+def _share(compiled: Any, kernel: Kernel, kind: int, reach: int, pieces: Sequence[Piece]) -> None:
+    """Perform pieces with a compiled kernel, large ones together with the helpers."""
     team = threads.team()
-    if team.size == 1 or sum(piece.work for piece in pieces) < _WORTH_SHARING:
-        _perform(kernel, pieces)
-    else:
-        team.run([partial(kernel, *part) for piece in pieces for part in piece.parts()])
+    for piece in pieces:
+        large = team.size > 1 and piece.work >= _WORTH_SHARING and piece.a.strides[1] == piece.a.itemsize
+        if not (large and team.share(compiled, kind, reach, piece.step, *piece)):
+            kernel(*piece)
 
 
 def _perform(kernel: Kernel, pieces: Sequence[Piece]) -> None:
@@ -149,9 +145,9 @@ def _perform(kernel: Kernel, pieces: Sequence[Piece]) -> None:
         kernel(*piece)
 
 
-_WORTH_SHARING = 2_000_000
-"""Multiply-adds from which a second thread saves more time than it takes to wake."""
-_PART = 1_000_000
+_WORTH_SHARING = 300_000
+"""Multiply-adds from which a second thread saves more time than it takes to hand over."""
+_PART = 250_000
 """Multiply-adds of the parts that threads take turns at."""
 _SHORTEST_REACH = 4
 """Fewer products than this at a time are summed faster in FP64."""

@@ -1,23 +1,24 @@
-"""Compiled loops on more than one processor: the caller works through a list of tasks, and helpers take some of them.
+"""Compiled products on more than one processor: the caller performs a product in parts, and helpers take some of them.
 
-The caller never waits for a helper to begin, only for one to finish what it has begun; where processors are busy, it
-does everything itself. Helpers belong to the process and assist one caller at a time, so threads that simulate beside
-each other do not wait for each other. A forked process starts without helpers and makes its own.
+A helper watches for parts as long as products keep coming, and sleeps when none has come for a while. The caller never
+waits for a helper to begin, only for one to finish what it has begun; where processors are busy, it does everything
+itself. Helpers belong to the process and assist one caller at a time, so threads that simulate beside each other do not
+wait for each other. A forked process starts without helpers and makes its own.
 """
 
 from __future__ import annotations
 
 import os
 import threading
-from collections import deque
-from collections.abc import Callable, Iterable
-from queue import SimpleQueue
+from collections.abc import Callable
+from typing import Any
 
 from ptoc.runtime.errors import SimulatorError
 
-Task = Callable[[], None]
 _MOST = 2
 """Threads without a setting; tiles are too small for more."""
+_PATIENCE = 500
+"""Looks for another part before a helper sleeps: longer than a program takes from one product to the next."""
 
 
 def allowed() -> int:
@@ -36,68 +37,56 @@ class Team:
     def __init__(self, size: int) -> None:
         self.size = size
         self._turn = threading.Lock()
-        self._calls: SimpleQueue[_Call] = SimpleQueue()
-        self._helpers = 0
+        self._helpers: list[_Helper] = []
+        self._board: Any = None
 
-    def run(self, tasks: Iterable[Task]) -> None:
-        """Perform all tasks, in any order; an error of one comes out, and then others may not have begun."""
-        left = deque(tasks)
-        if self.size == 1 or not self._turn.acquire(blocking=False):
-            _work(left)
-            return
-        calls = [_Call(left) for _ in range(self._helping())]
+    def share(self, kernels: Any, *product: Any) -> bool:
+        """Perform a product with ``kernels.share``; whether it was, since helpers may be assisting another caller."""
+        if not self._turn.acquire(blocking=False):
+            return False
         try:
-            for call in calls:
-                self._calls.put(call)
-            _work(left)
+            if self._board is None:
+                self._board = kernels.new_board()
+                self._helpers = _helpers(self.size - 1, kernels.serve, self._board)
+            for helper in self._helpers:
+                if helper.asleep:
+                    helper.wake()
+            kernels.share(self._board, *product)
         finally:
-            left.clear()
-            for call in calls:
-                with call.busy:
-                    pass
             self._turn.release()
-        for call in calls:
-            if call.error is not None:
-                raise call.error
-
-    def _helping(self) -> int:
-        """How many helpers there are; fewer where no thread can be started."""
-        try:
-            while self._helpers < self.size - 1:
-                threading.Thread(target=_help, args=(self._calls,), name="ptoc-helper", daemon=True).start()
-                self._helpers += 1
-        except RuntimeError:
-            pass
-        return self._helpers
+        return True
 
 
-class _Call:
-    """Tasks that one helper may take from; it is ``busy`` while it does."""
+class _Helper:
+    """A thread that serves a board whenever it is woken."""
 
-    def __init__(self, left: deque[Task]) -> None:
-        self.left = left
-        self.busy = threading.Lock()
-        self.error: BaseException | None = None
+    def __init__(self, serve: Callable[..., None], board: Any) -> None:
+        self.asleep = True
+        self._serve, self._board = serve, board
+        self._bell = threading.Lock()
+        self._bell.acquire()
+        threading.Thread(target=self._work, name="ptoc-helper", daemon=True).start()
+
+    def wake(self) -> None:
+        self.asleep = False
+        self._bell.release()
+
+    def _work(self) -> None:
+        while True:
+            self._bell.acquire()
+            self._serve(self._board, _PATIENCE)
+            self.asleep = True
 
 
-def _help(calls: SimpleQueue[_Call]) -> None:
-    while True:
-        call = calls.get()
-        with call.busy:
-            try:
-                _work(call.left)
-            except BaseException as error:
-                call.error = error
-        del call
-
-
-def _work(left: deque[Task]) -> None:
-    while True:
-        try:
-            task = left.popleft()
-        except IndexError:
-            return
-        task()
+def _helpers(count: int, serve: Callable[..., None], board: Any) -> list[_Helper]:
+    """New helpers; fewer where no thread can be started."""
+    found: list[_Helper] = []
+    try:
+        while len(found) < count:
+            found.append(_Helper(serve, board))
+    except RuntimeError:
+        pass
+    return found
 
 
 _team: Team | None = None

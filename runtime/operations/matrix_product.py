@@ -31,16 +31,49 @@ class Work(NamedTuple):
     results: dict[str, Descriptor]
 
 
-def products(schema: MatrixSchema, primaries: dict[str, Primary], work: list[Work]) -> tuple[list[Words], int]:
-    """Raw accumulators of every PE, as rows of one array, and the flags of CScale."""
-    starts, flags = _starts(work)
-    lefts, rights = _lefts(schema, primaries, work), _rights(schema, primaries, work)
+class Stack(NamedTuple):
+    """The accumulators of some PEs as rows of one array; the D of each of them remembers it."""
+
+    rows: Words
+    pes: list[int]
+
+
+def products(schema: MatrixSchema, primaries: dict[str, Primary], work: list[Work]) -> tuple[Stack, list[Words], int]:
+    """Raw accumulators of every PE, together and one by one, and the flags of CScale."""
+    flags = 0
     shape = (sum([item.rows for item in work]), schema.n)
-    out: Words = np.zeros(shape, np.uint32) if starts is None else np.empty(shape, np.uint32)
+    accumulates = "C" in work[0].tiles
+    out: Words = np.empty(shape, np.uint32) if accumulates else np.zeros(shape, np.uint32)
     raws = rows_of(out, work)
-    pieces = list(map(matmul.Piece, lefts, rights, starts or raws, raws))
+    whole = _whole(schema, primaries, work, out)
+    if whole is not None:
+        pieces = [whole]
+    else:
+        starts = raws
+        if accumulates:
+            starts, flags = _starts(work)
+        lefts, rights = _lefts(schema, primaries, work), _rights(schema, primaries, work)
+        pieces = list(map(matmul.Piece, lefts, rights, starts, raws))
     matmul.multiply(schema.a_type, schema.b_type, pieces)
-    return raws, flags
+    return Stack(out, [item.pe for item in work]), raws, flags
+
+
+def _whole(schema: MatrixSchema, primaries: dict[str, Primary], work: list[Work], out: Words) -> matmul.Piece | None:
+    """All PEs as one product, where their rows of A and of C already are rows of one array."""
+    a, b = primaries.get("A"), primaries.get("B")
+    if a is None or b is None or not (a.common and b.common):
+        return None
+    start = out
+    if "C" in work[0].tiles:
+        stack: Stack | None = work[0].tiles["C"].cache.get(Stack)
+        if stack is None or stack.pes != [item.pe for item in work]:
+            return None
+        if "CScale" in work[0].tiles or any(item.tiles["C"].cache.get(Stack) is not stack for item in work):
+            return None
+        start = stack.rows
+    left, right = _shared_numbers(schema.a_type, a, 0), _shared_numbers(schema.b_type, b, 0)
+    right = np.ascontiguousarray(right[: schema.k, : schema.n])
+    return matmul.Piece(left[: schema.m, : schema.k], right, start, out)
 
 
 def rows_of(stacked: Bits, work: list[Work]) -> list[Bits]:
@@ -53,10 +86,8 @@ def rows_of(stacked: Bits, work: list[Work]) -> list[Bits]:
     return parts
 
 
-def _starts(work: list[Work]) -> tuple[list[Words] | None, int]:
-    """C of every PE, scaled where the bundle asks for it, and the flags of that; ``None`` without C."""
-    if "C" not in work[0].tiles:
-        return None, 0
+def _starts(work: list[Work]) -> tuple[list[Words], int]:
+    """C of every PE, scaled where the bundle asks for it, and the flags of that."""
     starts: list[Words] = []
     flags = 0
     for item in work:

@@ -17,7 +17,7 @@ from ptoc.runtime.core import Core
 from ptoc.runtime.lanes import lane
 from ptoc.runtime.numerics import convert, reduce
 from ptoc.runtime.operations.common import ALLOCATION, LEGALITY, cube_tile, resolve, row_major
-from ptoc.runtime.operations.matrix_product import Bits, Words, Work, products, rows_of
+from ptoc.runtime.operations.matrix_product import Bits, Stack, Words, Work, products, rows_of
 from ptoc.runtime.operations.matrix_schema import MatrixSchema, read_schema
 from ptoc.runtime.operations.matrix_shared import shared_primaries
 from ptoc.runtime.tiles import Descriptor, Destination, Tile
@@ -52,12 +52,15 @@ class MatrixProduct:
         schema = self.schema
         primaries = shared_primaries(core, bundle, schema)
         work = [self._check(core, bundle, pe, rows) for pe, rows in self.rows]
-        raws, flags = products(schema, primaries, work)
+        stack, raws, flags = products(schema, primaries, work)
         bits = raws
         if not self.raw:
             bits, more = self._converted(work, raws)
             flags |= more
         finished = [[Tile(item.results["D"], d)] for item, d in zip(work, bits)]
+        if self.raw:
+            for tiles in finished:
+                tiles[0].cache[Stack] = stack
         if len(self.destinations) > 1:
             for item, raw, tiles in zip(work, raws, finished):
                 maxima, more = self._maxima(item, raw)

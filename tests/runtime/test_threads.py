@@ -64,15 +64,6 @@ def test_threads_give_the_same_bits(monkeypatch: pytest.MonkeyPatch, left: str, 
         assert [product(seed, left, right) for seed in range(5)] == alone
 
 
-def test_parts_are_the_whole_product() -> None:
-    [whole] = pieces(0, "FP16", "FP16", (201,))
-    parts = list(whole.parts())
-    assert len(parts) > 1
-    assert np.array_equal(np.concatenate([part.a for part in parts]), whole.a, equal_nan=True)
-    assert sum(len(part.out) for part in parts) == 201
-    assert all(np.shares_memory(part.out, whole.out) for part in parts)
-
-
 def test_users_may_compute_beside_each_other(monkeypatch: pytest.MonkeyPatch) -> None:
     use(monkeypatch, 2)
     cases = [(seed, *TYPES[seed % 3]) for seed in range(40)]
@@ -81,36 +72,79 @@ def test_users_may_compute_beside_each_other(monkeypatch: pytest.MonkeyPatch) ->
     assert beside == [product(*case) for case in cases]
 
 
-def test_helpers_take_tasks() -> None:
-    # Each task waits for the other, so two threads have to be at work.
-    both = threading.Barrier(2, timeout=60)
-    threads.Team(2).run([both.wait, both.wait])
+def test_a_part_is_taken_once() -> None:
+    board = kernels.new_board()
+    board[kernels._TICKET] = 3 << kernels._PARTS_SHIFT
+    assert [kernels.take(board) for _ in range(5)] == [0, 1, 2, -1, -1]
 
 
-def test_an_error_of_a_task_comes_out() -> None:
-    team = threads.Team(2)
-    both = threading.Barrier(2, timeout=60)
+@pytest.mark.parametrize("rows", [1, 4, 7, 201])
+@pytest.mark.parametrize("step", [4, 8, 400])
+def test_parts_are_the_whole_product(rows: int, step: int) -> None:
+    """Without a helper, and of rows that are parts of longer ones."""
+    [piece] = pieces(0, "FP16", "FP16", (rows,))
+    piece = piece._replace(a=piece.a[:, :100], b=piece.b[:100])
+    want = np.empty_like(piece.out)
+    kernels.fused(piece.a, piece.b, piece.start, want)
+    kernels.share(kernels.new_board(), kernels.FUSED, 0, step, *piece)
+    assert np.array_equal(piece.out, want)
 
-    def fail() -> None:
-        both.wait()
-        raise ValueError("a task that fails")
 
-    for tasks in ([fail, both.wait], [both.wait, fail]):
-        with pytest.raises(ValueError, match="a task that fails"):
-            team.run(tasks)
-    done: list[int] = []
-    team.run([lambda: done.append(1), lambda: done.append(2)])
-    assert sorted(done) == [1, 2]
+def test_only_contiguous_rows_are_shared(monkeypatch: pytest.MonkeyPatch) -> None:
+    use(monkeypatch, 2)
+    [piece] = pieces(0, "FP16", "FP16", (200,))
+    turned = piece._replace(a=np.asfortranarray(piece.a), out=np.empty_like(piece.out))
+    for each in (piece, turned):
+        matmul.multiply_floats([each], exact=True)
+    assert np.array_equal(piece.out, turned.out)
+
+
+class Meeting:
+    """Kernels whose ``share`` and ``serve`` wait for each other, so that two threads have to be at work."""
+
+    def __init__(self) -> None:
+        self._both = threading.Barrier(2, timeout=60)
+        self.boards: list[object] = []
+
+    def new_board(self) -> object:
+        return object()
+
+    def share(self, board: object) -> None:
+        self.boards.append(board)
+        self._both.wait()
+
+    def serve(self, board: object, patience: int) -> None:
+        self.boards.append(board)
+        self._both.wait()
+
+
+def test_helpers_serve_what_is_shared() -> None:
+    team, meeting = threads.Team(2), Meeting()
+    for _ in range(3):
+        assert team.share(meeting)
+    assert len(meeting.boards) == 6 and len(set(meeting.boards)) == 1
+
+
+def test_helpers_assist_one_caller_at_a_time() -> None:
+    team, inner = threads.Team(2), Meeting()
+
+    class Outer(Meeting):
+        def share(self, board: object) -> None:
+            assert not team.share(inner)
+            super().share(board)
+
+    assert team.share(Outer())
+    assert not inner.boards
 
 
 def test_without_new_threads_the_caller_does_everything(monkeypatch: pytest.MonkeyPatch) -> None:
     def refuse(self: threading.Thread) -> None:
         raise RuntimeError("can't start new thread")
 
+    want = product(0, "FP16", "FP16")
     monkeypatch.setattr(threading.Thread, "start", refuse)
-    done: list[int] = []
-    threads.Team(2).run([lambda: done.append(1), lambda: done.append(2)])
-    assert done == [1, 2]
+    use(monkeypatch, 2)
+    assert product(0, "FP16", "FP16") == want
 
 
 @pytest.mark.skipif(not parallel.available(), reason="this system cannot fork")
@@ -118,8 +152,9 @@ def test_a_fork_makes_helpers_of_its_own(monkeypatch: pytest.MonkeyPatch) -> Non
     use(monkeypatch, 2)
     want = product(0, "FP16", "FP16")
     with multiprocessing.get_context("fork").Pool(2) as pool:
-        assert pool.starmap(product, [(0, "FP16", "FP16")] * 4) == [want] * 4
         assert pool.apply(_helped)
+    with multiprocessing.get_context("fork").Pool(2) as pool:
+        assert pool.starmap(product, [(0, "FP16", "FP16")] * 4) == [want] * 4
 
 
 @pytest.mark.skipif(not parallel.available(), reason="this system cannot fork")
@@ -135,9 +170,7 @@ def _size() -> int:
 
 
 def _helped() -> bool:
-    both = threading.Barrier(2, timeout=60)
-    threads.team().run([both.wait, both.wait])
-    return True
+    return threads.team().share(Meeting())
 
 
 @pytest.mark.parametrize(("setting", "size"), [("1", 1), ("5", 5), ("", min(2, os.cpu_count() or 1))])
