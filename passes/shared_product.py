@@ -100,13 +100,13 @@ class SharedProduct:
         resident = self._rows_of_a(e, row, self._schedule.last, RESIDENT_NAME) if band.resident else None
 
         def block(e: Emitter, col: Index, _: Sequence[SSAValue]) -> Sequence[SSAValue]:
-            end = e.minimum(e.add(col, columns.block), band.col + columns.total)
-            last = band.col + (columns.blocks - 1) * columns.block
+            end = e.minimum(e.add(col, columns.block), columns.moved)
+            last = (columns.blocks - 1) * columns.block
             width = e.if_equal(col, last, columns.last_first, columns.first)
             self._block(e, _Block(row, _Slot(col, width), e.sub(e.sub(end, col), width), resident))
             return ()
 
-        cols = band.col, band.col + columns.total, columns.block
+        cols = 0, columns.total, columns.block
         together = self.product.alone or self._by_rows
         e.loop(*(cols if together else divided(e, *cols)), block, name="col", keep=self._keep)
         return carried
@@ -166,7 +166,10 @@ class SharedProduct:
 
         def body(e: Emitter, _: Index, carried: Sequence[SSAValue]) -> Sequence[SSAValue]:
             col, width, left, *before = carried
-            queues = _present(slot(e, _Slot(col, width), before))
+            start: Index = col
+            if columns.overlap:
+                start = e.minimum(col, e.sub(columns.total, width))
+            queues = _present(slot(e, _Slot(start, width), before))
             after = e.minimum(e.lowest_bit(left), columns.width)
             return (*(e.index(v) for v in (e.add(col, width), after, e.sub(left, after))), *queues)
 

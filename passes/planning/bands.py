@@ -10,7 +10,7 @@ sixteen of them in every ring the tiles of all lanes have to fit the Local pool.
 different hands, because a PE without rows publishes nothing.
 
 Operands are Shared, except where whole cells would be wasted on them: a few products at the start of every sum
-(``head``), or the last columns (a band that is ``local``). Local operands need two hands, M for B and N for A.
+(``head``), or all of a narrow product (a band that is ``local``). Local operands need two hands, M for B and N for A.
 """
 
 from __future__ import annotations
@@ -37,6 +37,9 @@ LIVE = GENERATIONS - 1
 
 B_HAND, A_HAND = HANDS.index("M"), HANDS.index("N")
 """The hands of Local operands."""
+
+HANDS_BESIDE_LOCAL = min(A_HAND, B_HAND)
+"""The first so many hands are left to accumulators where operands are Local."""
 
 B_NAME = 63
 """The Shared tile with the piece of B; those of A count from 0."""
@@ -93,7 +96,7 @@ class Lane:
 
 @dataclass(frozen=True, slots=True)
 class Band:
-    """``repeat`` row blocks from (``row``, ``col``) on, each with the groups of all lanes.
+    """``repeat`` row blocks from ``row`` on, each with the groups of all lanes.
 
     Bundles add ``depth`` products per element. The first ``head`` products have Local operands, in a ``local`` band
     all. ``resident`` are the products of the last piece, if its rows of A stay in Shared storage for all blocks of
@@ -101,7 +104,6 @@ class Band:
     """
 
     row: int
-    col: int
     repeat: int
     lanes: tuple[Lane, ...]
     columns: Columns
@@ -218,12 +220,12 @@ def band_cost(shape: MatmulShape, band: Band, techniques: Techniques = ALL) -> C
         depth = sum(up(d, cell) for d in [*alone, *together])
         issued += lane.groups * lane.pes * lane.pe_rows * depth
 
-    sums, summed = band.rows * columns.total, sum(alone)
+    sums, summed = band.rows * columns.moved, sum(alone)
     a_products = (sum(together) - band.resident) * columns.blocks + band.resident + summed * slots
     b_products = sum(together) * (1 if techniques.shared_b else band.pes) + summed * band.pes
     return Cost(
         a=band.rows * a_products * shape.a.bits // 8,
-        b=band.repeat * b_products * columns.total * shape.b.bits // 8,
+        b=band.repeat * b_products * columns.moved * shape.b.bits // 8,
         c=sums * shape.accumulator.nbytes * shape.has_c,
         d=sums * shape.result.nbytes,
         bundles=band.repeat * bundles,

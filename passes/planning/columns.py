@@ -4,12 +4,15 @@ Shared operands have power-of-two N, and the accumulators of a block rotate thro
 distance. So every block of columns is cut into the same number of slots, also the last one, which may be narrower:
 what it lacks in columns it makes up for with narrower slots. The widths of a block are computed as it runs: a first
 width, then always the lowest set bit of what is left, but at most ``width``.
+
+Columns behind the last whole cell would be slots of one, two or four columns in a cell each. Instead the last slot may
+start early, so that it fills its cells: what it shares with the slot before is computed twice, to the same bits.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
 
 CELL_COLS = 8
@@ -20,7 +23,8 @@ CELL_COLS = 8
 class Columns:
     """``total`` columns in blocks of ``block``, each cut into ``slots`` slots of at most ``width`` columns.
 
-    ``first`` is the width of a block's first slot, ``last_first`` that of the last block's.
+    ``first`` is the width of a block's first slot, ``last_first`` that of the last block's. The last slot of all shares
+    ``overlap`` columns with the slot before it, which is one of the same block.
     """
 
     total: int
@@ -29,6 +33,12 @@ class Columns:
     width: int
     first: int
     last_first: int
+    overlap: int = 0
+
+    @property
+    def moved(self) -> int:
+        """Columns of all slots, those that two of them share counted twice."""
+        return self.total + self.overlap
 
     @property
     def blocks(self) -> int:
@@ -47,7 +57,7 @@ class Columns:
 
     def widths(self, block: int) -> list[int]:
         """The widths of the slots of one block."""
-        left = min(self.block, self.total - block * self.block)
+        left = min(self.block, self.moved - block * self.block)
         found = [self.last_first if block == self.blocks - 1 else self.first]
         left -= found[0]
         while left:
@@ -80,10 +90,23 @@ def cut_columns(total: int, width: int, most: int) -> Columns | None:
     """
     fewest = -(-total // (most * width))
     for blocks in range(fewest, fewest + 4):
-        found = min(_cuts(total, width, most, blocks), key=lambda c: (c.slots, c.issued, -c.block), default=None)
+        cuts = [*_cuts(total, width, most, blocks), *_overlapping_cuts(total, width, most, blocks)]
+        found = min(cuts, key=lambda c: (c.slots, c.issued, c.overlap, -c.block), default=None)
         if found is not None:
             return found
     return None
+
+
+def _overlapping_cuts(total: int, width: int, most: int, blocks: int) -> Iterator[Columns]:
+    overlap = -total % CELL_COLS
+    cells = total + overlap
+    cuts = [*_cuts(cells, width, most, blocks)] if overlap else []
+    if overlap and blocks == 1 and _slots(cells, width) == 1 and most > 1:
+        cuts = [Columns(cells, cells, 2, width, cells // 2, cells // 2)]
+    for columns in cuts:
+        # What overlaps is in one block, where all sums start before any is stored: C may be the result's own memory.
+        if columns.slots > 1 and min(columns.widths(columns.blocks - 1)[-2:]) >= overlap:
+            yield replace(columns, total=total, overlap=overlap)
 
 
 def _cuts(total: int, width: int, most: int, blocks: int) -> Iterator[Columns]:

@@ -26,6 +26,7 @@ from ptoc.isa.registers import (
 from ptoc.passes.planning.bands import (
     GROUP_ROWS,
     HALF_GROUP_ROWS,
+    HANDS_BESIDE_LOCAL,
     LIVE,
     Band,
     Lane,
@@ -35,7 +36,7 @@ from ptoc.passes.planning.bands import (
     shared_bytes,
     shared_names,
 )
-from ptoc.passes.planning.columns import CELL_COLS, Columns, cut_columns
+from ptoc.passes.planning.columns import Columns, cut_columns
 from ptoc.passes.planning.cost import Cost, issued_bound, k_cell, lower_bound
 from ptoc.passes.planning.shapes import MatmulShape
 from ptoc.passes.planning.sums import deepest_piece, floor_power_of_two, shared_sum
@@ -93,9 +94,6 @@ class ProductPlan:
     def utilization(self) -> float:
         """Multiply-adds of the best cells over those that are issued."""
         return issued_bound(self.shape) / self.cost.issued
-
-    def __add__(self, other: ProductPlan) -> ProductPlan:
-        return ProductPlan(self.shape, self.bands + other.bands, self.cost + other.cost)
 
 
 @dataclass(frozen=True, slots=True)
@@ -202,17 +200,16 @@ def plan_product(shape: MatmulShape, room: Room = ALONE, techniques: Techniques 
 
 
 def candidates(shape: MatmulShape, room: Room = ALONE, techniques: Techniques = ALL) -> list[ProductPlan]:
-    """A plan for every way to cut the rows; with Local operands at the edges where Shared ones would waste cells."""
+    """A plan for every way to cut the rows; with Local operands where Shared ones would waste cells."""
     budget = _Budget.of(room, techniques)
-    plans = list(_plans(shape, budget, head=0, strip=0))
+    plans = list(_plans(shape, budget, head=0))
     if any(plan.utilization >= UTILIZATION for plan in plans) or shape.trans_a or shape.trans_b:
         return plans
-    heads, strips = {0, shape.k % k_cell(shape, layouts.CUBE_M32)}, {0, shape.n % CELL_COLS}
+    if head := shape.k % k_cell(shape, layouts.CUBE_M32):
+        plans += _plans(shape, budget, head=head)
     if shape.n <= WIDTHS[0]:
-        strips.add(shape.n)
-    for head, strip in [(h, s) for h in sorted(heads) for s in sorted(strips) if (h or s) and not (h and s == shape.n)]:
-        plans += _plans(shape, budget, head=head, strip=strip)
-    # All of a small product is the same whether it is called head or strip.
+        plans += _narrow_plans(shape, budget)
+    # All of a short sum is the same whether it is called head or Local.
     return list(dict.fromkeys(plans))
 
 
@@ -252,20 +249,17 @@ def _narrowed(found: Sequence[tuple[T, Cost]]) -> Iterator[tuple[Rule, float, Se
     yield Rule.LEAST, best[1].traffic, [best]
 
 
-def _plans(shape: MatmulShape, budget: _Budget, *, head: int, strip: int) -> Iterator[ProductPlan]:
-    """Plans with ``head`` products and ``strip`` columns of Local operands."""
-    sides: Sequence[ProductPlan | None] = _strips(shape, budget, strip) if strip else [None]
-    for cut in _row_cuts(shape, budget.live) if strip < shape.n else ():
-        chosen = _bands(shape, cut, budget, shape.n - strip, head)
-        plan = _stack(shape, chosen)
+def _plans(shape: MatmulShape, budget: _Budget, *, head: int) -> Iterator[ProductPlan]:
+    """Plans with ``head`` products of Local operands."""
+    hands = HANDS_BESIDE_LOCAL if head else budget.shared_hands
+    for cut in _row_cuts(shape, budget.live, hands):
+        plan = _stack(shape, _bands(shape, cut, budget, head))
         if plan is not None:
-            yield from (plan if side is None else plan + side for side in sides)
-    if strip == shape.n:
-        yield from (side for side in sides if side is not None)
+            yield plan
 
 
 def _bands(
-    shape: MatmulShape, cut: Sequence[_Rows], budget: _Budget, cols: int, head: int
+    shape: MatmulShape, cut: Sequence[_Rows], budget: _Budget, head: int
 ) -> list[tuple[Band, Cost] | None]:
     """The best band for each part of a cut.
 
@@ -279,7 +273,7 @@ def _bands(
         each = None
         for aged, released in product((0, len(HANDS) * _AGED_OUT), (0, _RELEASED)):
             room = replace(budget, pool=budget.pool - aged, shared=budget.shared - released)
-            each = _band(shape, rows, room, cols, head)
+            each = _band(shape, rows, room, head)
             if each is None:
                 break
             band, cost = each
@@ -318,35 +312,36 @@ def _bottom(rest: int) -> tuple[tuple[int, int], ...]:
     return ((1, HALF_GROUP_ROWS), (1, rest - HALF_GROUP_ROWS))
 
 
-def _bottoms(rest: int, *, transposed: bool) -> list[tuple[tuple[int, int], ...]]:
-    """The same by bands; a transposed A has powers of two of rows, so they may take more hands than a band has."""
-    groups = _bottom(rest)
-    if transposed:
-        groups = tuple((1, 1 << bit) for bit in reversed(range(rest.bit_length())) if rest >> bit & 1)
-    most = len(HANDS) - 1
-    return [groups[start : start + most] for start in range(0, len(groups), most)]
+def _bottoms(rest: int, *, transposed: bool) -> tuple[tuple[int, int], ...]:
+    """The same, but in powers of two for a transposed A, whose Shared tiles have powers of two of columns."""
+    if not transposed:
+        return _bottom(rest)
+    return tuple((1, 1 << bit) for bit in reversed(range(rest.bit_length())) if rest >> bit & 1)
 
 
-def _row_cuts(shape: MatmulShape, live: int) -> Iterator[tuple[_Rows, ...]]:
+def _row_cuts(shape: MatmulShape, live: int, hands: int) -> Iterator[tuple[_Rows, ...]]:
     """Ways to cut the rows into bands: row blocks of some groups over one, two or four hands, then the rest.
 
-    A hand holds up to ``live`` accumulators.
+    A band has up to ``hands`` hands, and a hand holds up to ``live`` accumulators.
     """
     full, rest = divmod(shape.m, GROUP_ROWS)
-    bottom, *below = _bottoms(rest, transposed=shape.trans_a) or [()]
-    under = [_Rows(1, lanes) for lanes in below]
+    bottom = _bottoms(rest, transposed=shape.trans_a)
+
+    def banded(lanes: Sequence[tuple[int, int]]) -> list[_Rows]:
+        return [_Rows(1, tuple(lanes[start : start + hands])) for start in range(0, len(lanes), hands)]
+
     for groups in range(1, min(full, len(HANDS) * live) + 1):
         repeat, left = divmod(full, groups)
         tail = ((left, GROUP_ROWS), *bottom) if left else bottom
-        for hands in (1, 2, 4):
-            if groups % hands or groups // hands > live:
+        for over in (1, 2, 4):
+            if groups % over or groups // over > live or over > hands:
                 continue
-            main = _Rows(repeat, ((groups // hands, GROUP_ROWS),) * hands)
-            yield (main, *([_Rows(1, tail)] if tail else []), *under)
-            if bottom and repeat == 1 and hands == 1 and not left:
-                yield (_Rows(1, (*main.lanes, *bottom)), *under)
+            main = _Rows(repeat, ((groups // over, GROUP_ROWS),) * over)
+            yield (main, *banded(tail))
+            if bottom and repeat == 1 and over == 1 and not left:
+                yield (*banded((*main.lanes, *bottom)),)
     if not full:
-        yield (_Rows(1, bottom), *under)
+        yield (*banded(bottom),)
 
 
 def _lanes(counts: tuple[tuple[int, int], ...], slots: int, hands: int) -> tuple[Lane, ...] | None:
@@ -362,19 +357,19 @@ def _lanes(counts: tuple[tuple[int, int], ...], slots: int, hands: int) -> tuple
 
 
 @lru_cache(maxsize=1024)
-def _band(shape: MatmulShape, rows: _Rows, budget: _Budget, cols: int, head: int) -> tuple[Band, Cost] | None:
-    """The best band for some rows and the first ``cols`` columns, and its cost; its row is filled in later."""
+def _band(shape: MatmulShape, rows: _Rows, budget: _Budget, head: int) -> tuple[Band, Cost] | None:
+    """The best band for some rows, and its cost; its row is filled in later."""
     found = []
-    techniques, hands = budget.techniques, 2 if head else budget.shared_hands
+    techniques, hands = budget.techniques, HANDS_BESIDE_LOCAL if head else budget.shared_hands
     if not techniques.shared_a and sum(groups for groups, _ in rows.lanes) > LIVE:
         return None
     most = budget.live // max(groups for groups, _ in rows.lanes)
     for width in WIDTHS if most else ():
-        columns = cut_columns(cols, width, most)
+        columns = cut_columns(shape.n, width, most)
         lanes = _lanes(rows.lanes, columns.slots, hands) if columns is not None else None
         if columns is None or lanes is None:
             continue
-        band = Band(0, 0, rows.repeat, lanes, columns, 0, head)
+        band = Band(0, rows.repeat, lanes, columns, 0, head)
         if head == shape.k:
             band = replace(band, depth=head, head=0, local=True)
         if local_bytes(shape, band) > budget.pool:
@@ -429,12 +424,11 @@ def _fits(shape: MatmulShape, band: Band, budget: _Budget, depth: int, resident:
     )
 
 
-def _strips(shape: MatmulShape, budget: _Budget, cols: int) -> list[ProductPlan]:
-    """The last ``cols`` columns as one slot with Local operands, in groups of 128 rows or, where it is wide, of 64.
+def _narrow_plans(shape: MatmulShape, budget: _Budget) -> list[ProductPlan]:
+    """All columns as one slot with Local operands, in groups of 128 rows or, where it is wide, of 64.
 
     What is left at the bottom is one group, or two of better cells, for each of which B is read once more.
     """
-    columns = Columns(cols, cols, 1, cols, cols, cols)
     for group_rows in (GROUP_ROWS, HALF_GROUP_ROWS):
         full, rest = divmod(shape.m, group_rows)
         plans = []
@@ -442,7 +436,7 @@ def _strips(shape: MatmulShape, budget: _Budget, cols: int) -> list[ProductPlan]
             counts = _even(full, budget.live) + [(1, groups, rows) for groups, rows in bottom]
             counts = [(repeat, groups, rows or group_rows) for repeat, groups, rows in counts]
             room = budget.pool - len(HANDS) * _AGED_OUT
-            plans.append(_stack(shape, [_local_band(shape, room, each, columns) for each in counts]))
+            plans.append(_stack(shape, [_local_band(shape, room, each) for each in counts]))
         found = [plan for plan in plans if plan is not None]
         if found:
             return found
@@ -458,17 +452,15 @@ def _even(full: int, live: int) -> list[tuple[int, int, int]]:
     return [(repeat, groups, 0), *([(1, left, 0)] if left else [])]
 
 
-def _local_band(
-    shape: MatmulShape, pool: int, rows: tuple[int, int, int], columns: Columns
-) -> tuple[Band, Cost] | None:
+def _local_band(shape: MatmulShape, pool: int, rows: tuple[int, int, int]) -> tuple[Band, Cost] | None:
     """One lane of (repeat, groups, rows) with Local operands, as deep as the pool allows."""
     repeat, groups, group_rows = rows
-    lanes = _lanes(((groups, group_rows),), 1, 2)
+    lanes = _lanes(((groups, group_rows),), 1, HANDS_BESIDE_LOCAL)
     assert lanes is not None
+    columns = Columns(shape.n, shape.n, 1, shape.n, shape.n, shape.n)
     deepest = LOCAL_DEPTH_BYTES * 8 // max(shape.a.bits, shape.b.bits)
     for depth in _halves(deepest):
-        col = shape.n - columns.total
-        band = Band(0, col, repeat, lanes, columns, min(depth, shape.k), local=True)
+        band = Band(0, repeat, lanes, columns, min(depth, shape.k), local=True)
         if local_bytes(shape, band) <= pool:
             return band, band_cost(shape, band)
     return None

@@ -249,6 +249,21 @@ def test_layers(layers: int, width: int) -> None:
     assert_same(ptoc.jit(network)(x, *parameters), wanted)
 
 
+@pytest.mark.parametrize("cores", [1, 3])
+@pytest.mark.parametrize("cols", [7, 13, 131, 790, 2045])
+def test_columns_that_are_computed_twice_start_from_c_once(cols: int, cores: int) -> None:
+    """Ragged columns, whose last slots overlap, where each result replaces what its sum starts from."""
+    rng = np.random.default_rng(24)
+    a, b, c = problem(rng, (150, cols, 70), F16, F32, 0)
+    wanted = in_order(a, b, c, F32)
+
+    def kernel(a: Any, b: Any, c: Any) -> None:
+        c += np.matmul(a, b, dtype=np.float32)
+
+    run(ptoc.jit(kernel).program_for(a, b, c), [a, b, c], cores)
+    assert_same(c, wanted)
+
+
 # -- pools -----------------------------------------------------------------------------------------
 
 
