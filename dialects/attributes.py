@@ -108,8 +108,8 @@ def verify_array_type(type_: Attribute) -> None:
     """At most 2-D, static shape, an element type of PTO, unit column stride."""
     if not isinstance(type_, ShapedType) or not isinstance(type_, ContainerType):
         raise VerifyException(f"{type_} is not an array type")
-    if type_.get_num_dims() > 2 or any(d < 1 for d in type_.get_shape()):
-        raise VerifyException(f"{type_}: arrays have at most two dimensions, of known, positive size")
+    if type_.get_num_dims() > 2 or any(d < 0 for d in type_.get_shape()):
+        raise VerifyException(f"{type_}: arrays have at most two dimensions, of known size")
     dtype_of(type_.get_element_type())
     if isinstance(type_, MemRefType) and not isinstance(type_.layout, NoneAttr):
         strides = type_.get_strides()

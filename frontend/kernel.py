@@ -116,10 +116,6 @@ class Kernel:
         for each, name in zip(call.arrays, call.names):
             if not isinstance(each, ArraySpec):
                 raise ArgumentError(f"{name} is a {type(each).__name__}, not a ptoc.spec(shape, dtype)")
-            if not each.size:
-                raise ArgumentError(
-                    f"{name} has no elements, so there is no program", hint="a call gives numpy's answer without one"
-                )
         return self._program(call, call.arrays)
 
     def _program(self, call: Call, specs: tuple[ArraySpec, ...]) -> Program:

@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from xdsl.passes import ModulePass
 
 _OURS = {
+    "remove-empty": "RemoveEmpty",
     "fuse-epilogue": "FuseEpilogue",
     "materialize-operands": "MaterializeOperands",
     "divide-among-cores": "DivideAmongCores",

@@ -117,8 +117,3 @@ def test_what_cannot_be_compiled_is_refused_all_the_same(number: int) -> None:
     kernel, shapes = REFUSED[number]
     with pytest.raises(PtocError):
         ptoc.jit(kernel)(*[np.zeros(s, np.float32) for s in shapes])
-
-
-def test_there_is_no_program_for_them() -> None:
-    with pytest.raises(PtocError, match="no elements"):
-        ptoc.jit(masked).compile(ptoc.spec((0, 3), "float32"), ptoc.spec((0, 3), "float32"))

@@ -12,7 +12,7 @@ func.func @three_dimensions(%a: memref<2x4x8xf16>) {
   %0 = nd.load %a : memref<2x4x8xf16> -> tensor<2x4x8xf16>
   func.return
 }
-// CHECK: arrays have at most two dimensions, of known, positive size
+// CHECK: arrays have at most two dimensions, of known size
 
 // -----
 
