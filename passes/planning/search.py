@@ -328,7 +328,14 @@ def _row_cuts(shape: MatmulShape, live: int, hands: int) -> Iterator[tuple[_Rows
     bottom = _bottoms(rest, transposed=shape.trans_a)
 
     def banded(lanes: Sequence[tuple[int, int]]) -> list[_Rows]:
-        return [_Rows(1, tuple(lanes[start : start + hands])) for start in range(0, len(lanes), hands)]
+        bands: list[_Rows] = []
+        while lanes:
+            # Lone accumulators leave a hand out; there are many where the rows of a transposed A end.
+            alone = shape.trans_a and all(groups == 1 for groups, _ in lanes[:hands])
+            most = max(1, hands - alone)
+            bands.append(_Rows(1, tuple(lanes[:most])))
+            lanes = lanes[most:]
+        return bands
 
     for groups in range(1, min(full, len(HANDS) * live) + 1):
         repeat, left = divmod(full, groups)

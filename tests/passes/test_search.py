@@ -182,3 +182,14 @@ def test_double_buffers_share_the_pool() -> None:
     (band,) = plan.bands
     streamed = shared_bytes(shape, replace(band, resident=0))
     assert plan.cost.shared_bytes == shared_bytes(shape, band) + streamed <= SHARED_POOL_BYTES
+
+
+@pytest.mark.parametrize("alone", [True, False])
+def test_any_rows_of_a_transposed_a_leave_room_to_parameters(alone: bool) -> None:
+    """Rows by powers of two take many hands, of which parameter tiles take one and lone accumulators leave one out."""
+    for m in (*range(1, 129), 5 * 128 + 127):
+        shape = replace(shape_of(m, 1, 17, HALF, has_c=True), trans_a=True)
+        assert covered(plan_product(shape, Room(alone)).bands) == list(range(m))
+        plan = plan_product(shape, Room(alone, parameters=True))
+        assert covered(plan.bands) == list(range(m))
+        assert all(hand < len(HANDS) - 1 for band in plan.bands for hand in band.hands)
