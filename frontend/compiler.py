@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import gc
+import os
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
 
+from xdsl.dialects.builtin import ModuleOp
 from xdsl.utils.exceptions import VerifyException
 
 from ptoc.arrays import ArraySpec, Placement
@@ -124,6 +126,8 @@ def compile_kernel(
             where=where,
             hint="please report this kernel",
         ) from None
+    if os.environ.get("PTOC_CHECK") == "1":
+        _check(modules["nd"], modules["pto"])
     listing = statements(module, isa)
     return Program(
         name,
@@ -139,7 +143,25 @@ def compile_kernel(
     )
 
 
+def _check(kernel: ModuleOp, program: ModuleOp) -> None:
+    """``CompileError`` when the program does not do what the kernel demands."""
+    from ptoc.passes.check_values import WrongProgram, check_values
+
+    try:
+        check_values(kernel, program)
+    except WrongProgram as wrong:
+        raise CompileError(
+            f"the compiler produced a wrong program: {wrong}",
+            bundle=wrong.bundle,
+            where=_location(wrong.where),
+            hint="please report this kernel",
+        ) from None
+
+
 def _user_error(diagnostic: Diagnostic) -> PtocError:
-    place = diagnostic.where
-    where = None if place is None else SourceLocation(place[0], place[1], place[2] or None)
+    where = _location(diagnostic.where)
     return UnsupportedError(diagnostic.message, where=where, rule=diagnostic.rule, hint=diagnostic.hint)
+
+
+def _location(place: tuple[str, int, int] | None) -> SourceLocation | None:
+    return None if place is None else SourceLocation(place[0], place[1], place[2] or None)

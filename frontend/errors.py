@@ -90,7 +90,25 @@ class ShapeError(PtocError, ValueError):
 
 
 class CompileError(PtocError):
-    """The kernel is understood, but no program for it exists on this target."""
+    """The kernel is understood, but no program for it exists on this target, or a wrong one was made.
+
+    ``bundle`` is the assembly text of the bundle that is wrong.
+    """
+
+    def __init__(
+        self,
+        message: str,
+        *,
+        bundle: str | None = None,
+        where: SourceLocation | None = None,
+        rule: str | None = None,
+        hint: str | None = None,
+    ) -> None:
+        super().__init__(message, where=where, rule=rule, hint=hint)
+        self.bundle = bundle
+
+    def _details(self) -> Iterable[str]:
+        return _bundle_lines(self.bundle)
 
 
 class InputError(PtocError):
@@ -121,10 +139,14 @@ class ProgramFault(PtocError):
     def _details(self) -> Iterable[str]:
         if self.kind:
             yield f"fault: {self.kind}"
-        if self.bundle:
-            first, *others = self.bundle.strip().splitlines()
-            yield f"bundle: {first}"
-            yield from (f"        {line}" for line in others)
+        yield from _bundle_lines(self.bundle)
+
+
+def _bundle_lines(bundle: str | None) -> Iterable[str]:
+    if bundle:
+        first, *others = bundle.strip().splitlines()
+        yield f"bundle: {first}"
+        yield from (f"        {line}" for line in others)
 
 
 def caller_location(skip_packages: Iterable[str] = ("ptoc", "numpy")) -> SourceLocation | None:

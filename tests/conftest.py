@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 from hypothesis import settings
+
+# Every program that a test compiles is checked against its kernel, in processes that tests start as well.
+os.environ.setdefault("PTOC_CHECK", "1")
 
 # Machines that run the tests are shared, so time limits per example only make failures that mean nothing.
 settings.register_profile("ptoc", deadline=None, print_blob=True)
