@@ -123,7 +123,8 @@ def to_bfloat16(x: Array) -> Array:
     distance = np.abs(candidates - x[..., None])
     ties_to_even = np.where(steps & 1, np.nextafter(distance, np.inf), distance)
     best = np.where(np.isnan(distance), np.inf, ties_to_even)
-    return np.take_along_axis(steps, best.argmin(axis=-1)[..., None], axis=-1)[..., 0].view(BF16)
+    chosen = np.take_along_axis(steps, best.argmin(axis=-1)[..., None], axis=-1)[..., 0].view(BF16)
+    return np.where(np.isfinite(near.astype(F32)), chosen, near)
 
 
 # -- conversions -----------------------------------------------------------------------------------
