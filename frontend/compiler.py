@@ -19,7 +19,7 @@ from ptoc.errors import CompileError, PtocError, SourceLocation, UnsupportedErro
 from ptoc.functions import MaskedView
 from ptoc.passes.arguments import argument_kinds
 from ptoc.passes.diagnostics import Diagnostic
-from ptoc.passes.pipeline import STAGES, run_stage
+from ptoc.passes.pipeline import STAGES, Observer, run_stage
 from ptoc.passes.rewriting import the_function
 from ptoc.program import Program, Results
 from ptoc.tracing import Trace, Tracer
@@ -105,15 +105,19 @@ def compile_kernel(
     names: Sequence[str],
     where: SourceLocation | None,
     isa: str | None = None,
+    observer: Observer | None = None,
 ) -> Program:
-    """Compile a kernel for arrays of these specifications and a revision of the ISA (``None``: the newest)."""
+    """Compile a kernel for arrays of these specifications and a revision of the ISA (``None``: the newest).
+
+    ``observer`` sees the module after each pass.
+    """
     trace, results = trace_kernel(function, name, specs, names, where)
     context, module = make_context(), trace.module
     try:
         module.verify()
         modules = {}
         for stage in STAGES:
-            run_stage(context, module, stage)
+            run_stage(context, module, stage, observer)
             modules[stage] = module.clone()
             if stage == "nd":
                 kinds = argument_kinds(the_function(module))

@@ -174,3 +174,9 @@ def _location(frame: FrameType) -> SourceLocation:
     return SourceLocation(
         frame.f_code.co_filename, line or frame.f_lineno, None if column is None else column + 1
     )
+
+
+def summary(error: Exception) -> str:
+    """Class and message."""
+    text = str(error)
+    return f"{type(error).__name__}: {text}" if text else type(error).__name__

@@ -7,13 +7,14 @@ are committed to the caller's arrays when the program has halted.
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
 
-from ptoc.arrays import ArraySpec
+from ptoc.arrays import ArraySpec, Placement
 from ptoc.errors import ArgumentError, ProgramFault, SourceLocation
 from ptoc.isa.registers import PE_COUNT
 from ptoc.passes import abi
@@ -54,11 +55,11 @@ def run(
         _execute(program, machine, adversarial=1 if watch else 0)
     results: list[Array] = list(arrays)
     for spec, kind, buffer in list(zip(program.launch_specs, program.kinds, buffers))[len(arrays) :]:
-        results.append(_view(buffer, spec) if kind == OUTPUT else buffer)
+        results.append(view_of(buffer, spec) if kind == OUTPUT else buffer)
     placed = zip(program.in_memory(arrays), program.launch_specs, program.kinds, buffers)
     for array, spec, kind, buffer in placed:
         if kind == INOUT:
-            array[...] = _view(buffer, spec)
+            array[...] = view_of(buffer, spec)
     return machine, results
 
 
@@ -106,11 +107,11 @@ def _buffer(spec: ArraySpec, kind: str, array: Array | None) -> npt.NDArray[np.u
     if kind == INPUT and array.flags.c_contiguous:
         return array.reshape(-1).view(np.uint8)
     buffer = np.zeros(spec.extent, np.uint8)
-    _view(buffer, spec)[...] = array
+    view_of(buffer, spec)[...] = array
     return buffer
 
 
-def _view(buffer: npt.NDArray[np.uint8], spec: ArraySpec) -> Array:
+def view_of(buffer: npt.NDArray[np.uint8], spec: ArraySpec) -> Array:
     """A buffer as the array that lies in it."""
     strides = spec.strides if spec.rows > 1 else (spec.row_bytes, spec.dtype.itemsize)[2 - len(spec.shape) :]
     return np.lib.stride_tricks.as_strided(buffer.view(spec.dtype), spec.shape, strides)
@@ -169,6 +170,13 @@ def _addresses(program: Program) -> list[int]:
     """Where the arrays of a launch start, and behind them the constants."""
     offsets = abi.array_offsets([spec.extent for spec in program.launch_specs] + [0])
     return [BASE_ADDRESS + offset for offset in offsets]
+
+
+def address_of(program: Program, n: int, index: Sequence[int]) -> int:
+    """The address of an element of an array of a launch, indexed as the caller sees the array."""
+    transposed = n < len(program.places) and program.places[n] is Placement.TRANSPOSED
+    in_memory = index[::-1] if transposed else index
+    return _addresses(program)[n] + sum(map(operator.mul, in_memory, program.launch_specs[n].strides))
 
 
 def _name(program: Program, n: int) -> str:

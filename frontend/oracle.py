@@ -55,7 +55,8 @@ class Value:
         return Value(self.data.reshape(shape), None if self.bound is None else self.bound.reshape(shape))
 
 
-def _numpy_type(element: Attribute) -> np.dtype[Any]:
+def numpy_type(element: Attribute) -> np.dtype[Any]:
+    """The dtype of arrays with these elements; a mask is bool."""
     return np.dtype(bool) if element == i1 else dtype_of(element).numpy
 
 
@@ -86,7 +87,7 @@ class NdFunctions(InterpreterFunctions):
 
     @impl(nd.SplatOp)
     def splat(self, interpreter: Interpreter, op: nd.SplatOp, args: PythonValues) -> PythonValues:
-        dtype = _numpy_type(cast(TensorType, op.result.type).element_type)
+        dtype = numpy_type(cast(TensorType, op.result.type).element_type)
         element = np.array(op.bits.data, f"u{dtype.itemsize}").view(dtype)
         return (Value(np.broadcast_to(element, _shape_of(op.result.type))),)
 
@@ -144,7 +145,7 @@ class NdFunctions(InterpreterFunctions):
         b = (args[1] if op.trans_b is None else args[1].transposed).reshaped((k, n))
         c: Value | None = args[2].reshaped((m, n)) if op.acc is not None else None
         accumulator = accumulator_of(op).numpy
-        result = _numpy_type(cast(TensorType, op.result.type).element_type)
+        result = numpy_type(cast(TensorType, op.result.type).element_type)
         if op.scale is not None:
             assert c is not None
             exponents = args[3].data.reshape(-1, 1).astype(np.int32)
@@ -169,7 +170,7 @@ class NdFunctions(InterpreterFunctions):
                 scale=np.array(1.0 if post.scale is None else post.scale),
                 offset=np.array(post.offset),
                 shift=np.array(post.shift),
-                rounding=_NUMPY_ROUNDING[post.rounding],
+                rounding=NUMPY_ROUNDING[post.rounding],
                 saturate=post.saturate,
             )
 
@@ -179,7 +180,8 @@ class NdFunctions(InterpreterFunctions):
         return (Value(finished.view(result), bound).reshaped(shape),)
 
 
-_NUMPY_ROUNDING = {mode: name.value for name, mode in nd.ROUNDINGS.items()}
+NUMPY_ROUNDING = {mode: name.value for name, mode in nd.ROUNDINGS.items()}
+"""The numpy functions of roundings to integers."""
 
 
 @np.errstate(all="ignore")

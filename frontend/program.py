@@ -38,7 +38,8 @@ class Results:
         return tuple(values) if self.form == "tuple" else values
 
 
-def _spec_of_type(type_: Attribute) -> ArraySpec:
+def spec_of_type(type_: Attribute) -> ArraySpec:
+    """The specification of an array that a launch adds: dense, with the shape and type of its memref."""
     import numpy as np
     from xdsl.dialects.builtin import i1
 
@@ -69,7 +70,7 @@ class Program:
     @functools.cached_property
     def launch_specs(self) -> tuple[ArraySpec, ...]:
         own = self.types[len(self.specs) :]
-        return (*map(ArraySpec.placed, self.specs, self.places), *(_spec_of_type(t) for t in own))
+        return (*map(ArraySpec.placed, self.specs, self.places), *(spec_of_type(t) for t in own))
 
     def in_memory(self, arrays: Sequence[Any]) -> list[Any]:
         """A caller's arrays, or views of them, with the shapes that they have in memory."""

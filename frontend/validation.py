@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -12,10 +12,11 @@ from ptoc.arrays import ArraySpec, copy_with_strides
 from ptoc.comparing import UNORDERED, Mismatch, canonical_bits, first_mismatch, pattern, ulp_distance
 from ptoc.errors import ArgumentError
 from ptoc.kernel import Call, Kernel, jit
-from ptoc.launch import check_arguments, run
+from ptoc.launch import address_of, check_arguments, run
 
 if TYPE_CHECKING:
-    from ptoc.runtime import Finding
+    from ptoc.program import Program
+    from ptoc.runtime import Finding, Machine
 
 Array = npt.NDArray[Any]
 
@@ -27,6 +28,7 @@ class Comparison:
     ``mismatch`` is the first element whose bits differ between the simulator and PTO's order, ``mismatches`` their
     number and ``where`` their places in words; ``max_ulp`` the largest distance of finite elements between the
     simulator and plain numpy; ``outside`` the number of elements farther from plain numpy than the policy allows.
+    ``worst`` is the mismatch of the largest distance, ``wrote`` says which PE and bundle stored the first one.
     """
 
     name: str
@@ -37,6 +39,8 @@ class Comparison:
     max_ulp: int
     outside: int
     first_outside: Mismatch | None
+    worst: Mismatch | None = None
+    wrote: str | None = None
 
     @property
     def ok(self) -> bool:
@@ -52,11 +56,15 @@ class Comparison:
                 + (f", {self.where}" if self.where else "")
             )
             lines.append(f"  first at {_pair(self.mismatch, 'simulator', 'PTO order')}")
+            if self.worst is not None and self.worst != self.mismatch:
+                lines.append(f"  worst at {_pair(self.worst, 'simulator', 'PTO order')}")
         if self.first_outside is None:
             lines.append(f"  plain numpy within {self.max_ulp} ulp")
         else:
             lines.append(f"  {self.outside} elements are farther from plain numpy than rounding explains")
             lines.append(f"  first at {_pair(self.first_outside, 'simulator', 'plain numpy')}")
+        if self.wrote is not None:
+            lines.append(f"  the first was stored by {self.wrote}")
         return "\n".join(lines)
 
 
@@ -145,11 +153,22 @@ def validate(kernel: Any, *args: Any, **kwargs: Any) -> Report:
     for n, (place, result) in enumerate(zip(program.results.places, results)):
         if program.kinds[place] != INOUT:
             name = "result" if len(results) == 1 else f"result {n}"
-            comparisons.append(_compare(name, simulated[place], expected[place], np.asarray(result)))
+            comparison = _compare(name, simulated[place], expected[place], np.asarray(result))
+            comparisons.append(_with_writer(comparison, machine, program, place))
     for n, name in enumerate(names):
         if program.kinds[n] == INOUT:
-            comparisons.append(_compare(name, simulated[n], expected[n], plain_arrays[n]))
+            comparison = _compare(name, simulated[n], expected[n], plain_arrays[n])
+            comparisons.append(_with_writer(comparison, machine, program, n))
     return Report(kernel.name, tuple(comparisons), machine.findings)
+
+
+def _with_writer(comparison: Comparison, machine: Machine, program: Program, n: int) -> Comparison:
+    """The comparison of launch array ``n`` with who stored its first bad element."""
+    first = comparison.mismatch or comparison.first_outside
+    if first is None:
+        return comparison
+    wrote = machine.wrote(address_of(program, n, first.index))
+    return replace(comparison, wrote="nobody" if wrote is None else str(wrote))
 
 
 @np.errstate(all="ignore")
@@ -161,7 +180,7 @@ def _compare(name: str, simulated: Array, expected: Any, plain: Array) -> Compar
             hint="please report this kernel",
         )
     distance = ulp_distance(simulated, plain)
-    outside = _outside(simulated, plain, expected.bound)
+    beyond = outside(simulated, plain, expected.bound)
     comparable = distance[distance != UNORDERED]
     return Comparison(
         name,
@@ -170,13 +189,14 @@ def _compare(name: str, simulated: Array, expected: Any, plain: Array) -> Compar
         int(wrong.sum()),
         pattern(wrong) if wrong.any() else None,
         int(comparable.max()) if comparable.size else 0,
-        int(outside.sum()),
-        _first(simulated, plain, outside),
+        int(beyond.sum()),
+        _first(simulated, plain, beyond),
+        _worst(simulated, expected.data, wrong),
     )
 
 
-def _outside(simulated: Array, plain: Array, bound: npt.NDArray[np.float64] | None) -> npt.NDArray[np.bool_]:
-    """Elements farther apart than the policy allows: any difference of values without a bound, else beyond it."""
+def outside(simulated: Array, plain: Array, bound: npt.NDArray[np.float64] | None) -> npt.NDArray[np.bool_]:
+    """Elements farther from plain numpy than the policy allows: any difference without a bound, else beyond it."""
     differ = ulp_distance(simulated, plain) != 0
     if bound is None:
         return differ
@@ -191,6 +211,21 @@ def _first(simulated: Array, plain: Array, outside: npt.NDArray[np.bool_]) -> Mi
     index = tuple(int(i) for i in np.argwhere(outside)[0])
     bits = [int(canonical_bits(x)[index]) for x in (simulated, plain)]
     return Mismatch(index, bits[0], bits[1], int(ulp_distance(simulated, plain)[index]))
+
+
+def _worst(simulated: Array, expected: Array, wrong: npt.NDArray[np.bool_]) -> Mismatch | None:
+    """The wrong element with the largest distance."""
+    if not wrong.any():
+        return None
+    distance = np.where(wrong, ulp_distance(simulated, expected), 0)
+    at = np.unravel_index(np.argmax(distance), distance.shape)
+    return _first(simulated, expected, _only(wrong.shape, at))
+
+
+def _only(shape: tuple[int, ...], index: Any) -> npt.NDArray[np.bool_]:
+    mask = np.zeros(shape, bool)
+    mask[index] = True
+    return mask
 
 
 def _form(array: Array) -> str:

@@ -143,6 +143,32 @@ def slope_word(slope: float) -> int:
     return code
 
 
+def scale_of(word: int) -> float:
+    """The scale that a quantization word holds."""
+    return _single(word & 0xFFFF_FFFF)
+
+
+def offset_of(word: int, offset_bits: int) -> int:
+    """The offset that a quantization word holds in so many bits."""
+    field = word >> _OFFSET_PLACE & ((1 << offset_bits) - 1)
+    return field - (field >> max(0, offset_bits - 1) << offset_bits)
+
+
+def shift_of(word: int) -> int:
+    """The places that the word of a shift mode holds."""
+    return (word >> _SHIFT_PLACE & 15) + 1
+
+
+def slope_of(word: int) -> float:
+    """The slope that a word of leaky and parametric ReLU holds."""
+    return _single(word << _FP19_DROPPED & 0xFFFF_FFFF)
+
+
+def _single(pattern: int) -> float:
+    value: float = struct.unpack("<f", struct.pack("<I", pattern))[0]
+    return value
+
+
 def signed_range(bits: int) -> range:
     """The integers of so many bits in two's complement."""
     return range(-(1 << bits >> 1), 1 << bits >> 1)

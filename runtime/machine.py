@@ -5,7 +5,7 @@ from __future__ import annotations
 import pickle
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
-from typing import TypeVar
+from typing import NamedTuple, TypeVar
 
 from ptoc.isa.image import LineRow, unpack
 from ptoc.isa.registers import GPR_COUNT
@@ -247,6 +247,30 @@ class Machine:
             watch = _kept(processor.core, CoreWatch)
             if watch is not None:
                 yield processor, watch.writers
+
+
+    def wrote(self, address: int) -> Wrote | None:
+        """Who wrote the byte at an address last, as far as a watch has looked on; of several cores the first one."""
+        region = self.memory.region_of(address, 1)
+        for processor, writers in self.writers():
+            writer = None if region is None else writers.writer(region, address - region.address)
+            if writer is not None:
+                return Wrote(processor.core.number, writer.pe, writer.bundle, *processor.described(writer.address))
+        return None
+
+
+class Wrote(NamedTuple):
+    """A store: the core and the PE, the number and the text of its bundle, and the user's line."""
+
+    core: int
+    pe: int
+    bundle: int
+    text: tuple[str, ...]
+    source: str | None
+
+    def __str__(self) -> str:
+        where = "" if self.source is None else f", {self.source}"
+        return f"PE{self.pe} of core {self.core} in bundle {self.bundle} ({self.text[0]}{where})"
 
 
 _O = TypeVar("_O", bound=Observer)

@@ -6,7 +6,7 @@ import traceback
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from ptoc.errors import InputError, PtocError, SourceLocation
+from ptoc.errors import InputError, PtocError, SourceLocation, summary
 
 
 def describe(error: Exception) -> str:
@@ -34,12 +34,6 @@ def user_code(file: str) -> Iterator[None]:
         if where is None:
             raise
         raise InputError(summary(error), where=where) from error
-
-
-def summary(error: Exception) -> str:
-    """Class and message."""
-    text = str(error)
-    return f"{type(error).__name__}: {text}" if text else type(error).__name__
 
 
 def _innermost(error: Exception, file: str) -> SourceLocation | None:

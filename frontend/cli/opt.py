@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import difflib
+import io
 import os.path
 import re
 import sys
@@ -19,10 +20,9 @@ from xdsl.utils.exceptions import ArgSpecParseError, DiagnosticException, ParseE
 from xdsl.xdsl_opt_main import xDSLOptMain
 
 from ptoc.cli import GOOD, MISUSE
-from ptoc.cli.complaints import summary
 from ptoc.cli.output import STDIO
 from ptoc.dialects import DIALECTS
-from ptoc.errors import InputError, PtocError, SourceLocation
+from ptoc.errors import InputError, PtocError, SourceLocation, summary
 from ptoc.passes import PASSES
 from ptoc.passes.diagnostics import Diagnostic
 
@@ -80,8 +80,20 @@ class Driver(xDSLOptMain):
             action="store_true",
             help="Print the IR after every pass, the last included, to stderr",
         )
+        arg_parser.add_argument(
+            "--print-ir-diff",
+            action="store_true",
+            help="Print the lines that every pass takes out of the IR (-) and puts into it (+) to stderr",
+        )
+        arg_parser.add_argument(
+            "--verify-each",
+            action="store_true",
+            help="Verify the IR after every pass; that is done anyway unless --disable-verify is given",
+        )
 
     def setup_pipeline(self) -> None:
+        if self.args.verify_each and self.args.disable_verify:
+            raise ValueError("--verify-each and --disable-verify exclude each other")
         for spec in parse_pipeline(self.args.passes):
             if spec.name not in self.available_passes:
                 close = difflib.get_close_matches(spec.name, self.available_passes, 1)
@@ -93,16 +105,29 @@ class Driver(xDSLOptMain):
     def _around(self, inner: Between | None) -> Between:
         """Print the IR if asked to, do what xDSL does between passes (it verifies), and note the pass that comes."""
 
+        before: list[str] = []
+
         def between(previous: ModulePass | None, module: ModuleOp, following: ModulePass | None) -> None:
+            if self.args.print_ir_diff:
+                after = self._text(module).splitlines()
+                if previous is not None:
+                    name = previous.name
+                    changes = list(difflib.unified_diff(before, after, "before", "after", n=2, lineterm=""))
+                    print(f"// {name}:", *(changes or ["// nothing changes"]), sep="\n", file=sys.stderr)
+                before[:] = after
             if previous is not None and self.args.print_ir_after_all:
                 print(f"// IR after {previous.name}:", file=sys.stderr)
-                Printer(sys.stderr, print_debuginfo=self.args.print_debuginfo).print_op(module)
-                print(file=sys.stderr)
+                print(self._text(module), file=sys.stderr)
             if inner is not None:
                 inner(previous, module, following)
             self.running = "" if following is None else following.name
 
         return between
+
+    def _text(self, module: ModuleOp) -> str:
+        out = io.StringIO()
+        Printer(out, print_debuginfo=self.args.print_debuginfo).print_op(module)
+        return out.getvalue()
 
     def get_input_stream(self) -> tuple[IO[bytes], str]:
         """The input, read as MLIR text when its name does not say otherwise."""

@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import io
+import subprocess
+import sys
+from pathlib import Path
 from types import SimpleNamespace
 
 import numpy as np
@@ -64,6 +67,33 @@ def test_the_passes_of_the_pipeline_give_the_ir_of_the_compiler(name: str, ptoc:
 def test_upstream_passes_work_on_our_ir(ptoc: Run, write: Write) -> None:
     text = PROGRAMS["masked"].ir("tile")
     assert ptoc("opt", write(text, "k.mlir"), "-p", "cse,dce").out == text
+
+
+def test_what_every_pass_changes_is_printed(ptoc: Run, write: Write) -> None:
+    text = PROGRAMS["masked"].ir("nd")
+    result = ptoc("opt", write(text, "k.mlir"), "-p", "cse,tile-elementwise", "--print-ir-diff", "--verify-each")
+    assert result.status == 0
+    same, changed = result.err.split("// tile-elementwise:\n")
+    assert same == "// cse:\n// nothing changes\n"
+    lines = changed.splitlines()
+    assert lines[:2] == ["--- before", "+++ after"]
+    taken, added = ([line[1:] for line in lines[2:] if line[0] == sign] for sign in "-+")
+    assert set(taken) <= set(text.splitlines()) and set(added) <= set(result.out.splitlines())
+    assert any("nd.masked_store" in line for line in taken) and any("tile.scatter" in line for line in added)
+
+
+def test_verifying_and_not_verifying_exclude_each_other(ptoc: Run, write: Write) -> None:
+    result = ptoc("opt", write(PROGRAMS["masked"].ir("nd"), "k.mlir"), "--verify-each", "--disable-verify")
+    assert (result.status, result.out) == (2, "")
+    assert result.err == "ptoc opt: error: --verify-each and --disable-verify exclude each other\n"
+
+
+def test_upstream_tools_find_our_dialects_and_passes(write: Write) -> None:
+    text = PROGRAMS["epilogue"].ir("nd")
+    tool = Path(sys.executable).with_name("xdsl-opt")
+    run = subprocess.run([tool, write(text, "k.mlir"), "-p", "tile-matmul"], capture_output=True, text=True)
+    assert (run.returncode, run.stderr) == (0, "")
+    assert "tile.matmul" in run.stdout
 
 
 def test_the_ir_is_printed_after_every_pass(ptoc: Run, write: Write) -> None:

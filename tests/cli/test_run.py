@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import re
 import sys
+from pathlib import Path
 
 import numpy as np
 import pytest
 from kernel_files import LINEAR, PAIR, Run, Write
 
 from ptoc.comparing import first_mismatch
+from ptoc.passes import epilogues
 from ptoc.validation import Comparison, Report
 
 VERDICT = "linear: bits equal to numpy in PTO order; plain numpy within "
@@ -34,6 +37,26 @@ def test_several_cores_share_the_work(ptoc: Run, write: Write) -> None:
     assert ptoc("run", "--cores", "4", file) == ptoc("run", file)
     assert ptoc("run", file).status == 0
     assert ptoc("validate", "--cores", "4", file) == ptoc("validate", file)
+
+
+def test_bisect_and_reduce_of_a_good_kernel_do_nothing(ptoc: Run, write: Write) -> None:
+    file = write(LINEAR)
+    assert ptoc("validate", "--bisect", "--reduce", "case.py", file) == ptoc("validate", file)
+    assert not Path("case.py").exists()
+
+
+def test_bisect_and_reduce_of_a_wrong_one(ptoc: Run, write: Write, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(epilogues, "activated", lambda op, epilogue: epilogue)
+    sums = "c + np.matmul(x, w, dtype=np.float32)"
+    file = write(LINEAR.replace(sums, f"np.maximum({sums}, 0)"))
+    result = ptoc("validate", "--bisect", "--reduce", "case.py", file)
+    assert result.status == 1
+    assert "linear: wrong after fuse-epilogue: " in result.out
+    assert re.search(r"^- +%\d+ = nd.relu", result.out, re.MULTILINE)
+    script = Path("case.py").read_text(encoding="utf-8")
+    assert "np.maximum(" in script and "np.float16" in script
+    with pytest.raises(SystemExit, match="True"):
+        exec(script, {})
 
 
 @pytest.mark.parametrize("command", ["run", "validate"])

@@ -6,6 +6,8 @@ import struct
 
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from ptoc.isa import dtypes, layouts, postprocess, registers
 
@@ -156,3 +158,18 @@ def test_the_nearest_fp19():
         code = postprocess.fp19(near)
         others = [struct.unpack("<f", struct.pack("<I", (code + step) << 13))[0] for step in (-1, 1)]
         assert all(abs(near - value) <= abs(other - value) for other in others)
+
+
+@given(st.integers(1, 254), st.integers(0, 1023), st.sampled_from([0, 5, 9, 17]), st.data())
+def test_words_hold_their_numbers(exponent: int, fraction: int, bits: int, data: st.DataObject) -> None:
+    number = (1 + fraction / 1024) * 2.0 ** (exponent - 127)
+    limits = postprocess.signed_range(bits) if bits else range(1)
+    offset = data.draw(st.integers(limits.start, limits.stop - 1))
+    word = postprocess.scale_word(number, offset, bits)
+    assert postprocess.scale_of(word) == number
+    assert postprocess.offset_of(word, bits) == offset
+    assert postprocess.slope_of(postprocess.slope_word(number)) == number
+
+
+def test_shift_words_hold_their_places() -> None:
+    assert [postprocess.shift_of(postprocess.shift_word(n)) for n in postprocess.SHIFTS] == list(postprocess.SHIFTS)
