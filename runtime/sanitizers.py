@@ -109,12 +109,12 @@ class CoreWatch(Observer):
 
     def stores(self, core: Core, bundle: Bundle, stores: Sequence[Store]) -> None:
         self._check_within(bundle, stores)
-        for store in stores:
-            elements = store.elements()
-            self._check_before(core, bundle, store.pe, elements)
-        for store in stores:
-            writer = Writer(bundle.number, bundle.address, store.pe, self._epoch)
-            self.writers.record(core.memory, store.elements(), writer)
+        by_store = [(store.pe, store.elements()) for store in stores]
+        for pe, elements in by_store:
+            self._check_before(core, bundle, pe, elements)
+        for pe, elements in by_store:
+            writer = Writer(bundle.number, bundle.address, pe, self._epoch)
+            self.writers.record(core.memory, elements, writer)
 
     def ended(self, core: Core, outcome: Outcome) -> None:
         fault = outcome.fault
@@ -147,6 +147,8 @@ class CoreWatch(Observer):
     def _check_before(self, core: Core, bundle: Bundle, pe: int, elements: Elements) -> None:
         """Elements over what another PE stored since PEs were last ordered, with other bits."""
         numbers = self.writers.before(core.memory, elements)
+        if not numbers.any():
+            return
         unordered = {
             number: writer
             for number in map(int, np.unique(numbers))

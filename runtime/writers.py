@@ -65,8 +65,16 @@ class Writers:
 def _places(memory: Memory, elements: Elements) -> Iterator[tuple[Region, NDArray[np.bool_], NDArray[np.int64]]]:
     """Which elements lie in which region, and the offsets of their bytes there."""
     addresses, nbytes = elements.addresses, elements.access_bytes
+    if not len(addresses):
+        return
+    first, last = int(addresses.min()), int(addresses.max())
+    only = memory.region_of(first, last - first + nbytes)
+    if only is not None:
+        offsets = (addresses - np.uint64(only.address)).view(np.int64)
+        yield only, np.ones(len(addresses), bool), offsets[:, None] + np.arange(nbytes)
+        return
     for region in memory.regions:
         inside = (addresses >= np.uint64(region.address)) & (addresses <= np.uint64(region.end - 1))
         if inside.any():
-            first = (addresses[inside] - np.uint64(region.address)).astype(np.int64)
-            yield region, inside, first[:, None] + np.arange(nbytes)
+            offsets = (addresses[inside] - np.uint64(region.address)).view(np.int64)
+            yield region, inside, offsets[:, None] + np.arange(nbytes)
