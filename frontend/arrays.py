@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 import operator
 from collections.abc import Sequence
@@ -28,9 +29,10 @@ class Placement(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class ArraySpec:
-    """Shape, dtype and byte strides of a one- or two-dimensional array, or of a result without dimensions.
+    """Shape, dtype and byte strides of an array, or of a result without dimensions.
 
-    What speaks of rows is of an array that stands in memory row by row (``placed``).
+    What speaks of rows is of an array that stands in memory row by row (``placed``), where the matrices of a stack lie
+    below each other.
 
     Strides of axes with one element do not matter and are kept in their dense form, so equal specs compare equal.
     """
@@ -69,9 +71,25 @@ class ArraySpec:
     @property
     def placement(self) -> Placement:
         """How the array may be placed without a copy, if it may: columns adjacent, rows whole elements apart."""
-        if _by_rows(self):
+        if _by_rows(self) and self.folded is not None:
             return Placement.ROWS
+        if len(self.shape) > 2:
+            return Placement.COPIED
         return Placement.TRANSPOSED if _by_rows(self._transposed) else Placement.COPIED
+
+    @property
+    def folded(self) -> ArraySpec | None:
+        """The array as rows below each other, if they are evenly spaced in memory."""
+        if len(self.shape) <= 2:
+            return self
+        shape = folded_shape(self.shape)
+        dense = dense_strides(shape, self.dtype.itemsize)
+        axes = [(extent, step) for extent, step in zip(self.shape[:-1], self.strides) if extent > 1]
+        if not self.size or not axes:
+            return ArraySpec(shape, self.dtype, dense)
+        if any(outer[1] != inner[0] * inner[1] for outer, inner in itertools.pairwise(axes)):
+            return None
+        return ArraySpec(shape, self.dtype, (axes[-1][1], *dense[1:]))
 
     @property
     def _transposed(self) -> ArraySpec:
@@ -84,8 +102,12 @@ class ArraySpec:
     def placed(self, placement: Placement) -> ArraySpec:
         """The array that stands in memory."""
         if placement is Placement.COPIED:
-            return ArraySpec(self.shape, self.dtype, dense_strides(self.shape, self.dtype.itemsize))
-        return self if placement is Placement.ROWS else self._transposed
+            shape = folded_shape(self.shape)
+            return ArraySpec(shape, self.dtype, dense_strides(shape, self.dtype.itemsize))
+        if placement is Placement.TRANSPOSED:
+            return self._transposed
+        assert self.folded is not None
+        return self.folded
 
     @property
     def may_overlap(self) -> bool:
@@ -103,7 +125,8 @@ class ArraySpec:
         text = f"{'x'.join(str(d) for d in self.shape)} {self.dtype}"
         if self.placement is not Placement.ROWS:
             return f"{text}, elements {' and '.join(map(str, self.strides))} bytes apart"
-        return text + ("" if self.dense else f", rows {self.row_stride} bytes apart")
+        placed = self.placed(Placement.ROWS)
+        return text + ("" if placed.dense else f", rows {placed.row_stride} bytes apart")
 
 
 def _by_rows(spec: ArraySpec) -> bool:
@@ -111,6 +134,11 @@ def _by_rows(spec: ArraySpec) -> bool:
     if not spec.shape or spec.strides[-1] != item:
         return False
     return all(step >= 0 and step % item == 0 for step in spec.strides[:-1])
+
+
+def folded_shape(shape: tuple[int, ...]) -> tuple[int, ...]:
+    """The shape of an array whose matrices, if it is a stack of them, lie below each other."""
+    return shape if len(shape) <= 2 else (math.prod(shape[:-1]), shape[-1])
 
 
 def dense_strides(shape: Sequence[int], itemsize: int) -> tuple[int, ...]:
@@ -125,13 +153,13 @@ def dense_strides(shape: Sequence[int], itemsize: int) -> tuple[int, ...]:
 def spec(shape: Sequence[int] | int, dtype: npt.DTypeLike, strides: Sequence[int] | None = None) -> ArraySpec:
     """The specification of an array argument, for ``kernel.compile``.
 
-    ``shape`` has one or two extents, ``strides`` (bytes, as numpy's) default to C order. ``dtype`` may be any numpy
+    ``shape`` has one extent or more, ``strides`` (bytes, as numpy's) default to C order. ``dtype`` may be any numpy
     or ml_dtypes dtype, or ``"bfloat16"``. ``ArgumentError`` for what ``check_spec`` rejects.
     """
     try:
         extents = tuple(operator.index(d) for d in (shape if isinstance(shape, Sequence) else (shape,)))
     except TypeError:
-        raise ArgumentError(f"{shape!r} is no shape", hint="a shape is one or two integers") from None
+        raise ArgumentError(f"{shape!r} is no shape", hint="a shape is one integer or more") from None
     if isinstance(dtype, str) and dtype == "bfloat16":
         import ml_dtypes
 
@@ -160,15 +188,12 @@ def spec_of(array: object, name: str) -> ArraySpec:
 
 
 def check_spec(shape: tuple[int, ...], dtype: np.dtype[Any], strides: tuple[int, ...], what: str) -> ArraySpec:
-    """A valid specification: one or two dimensions and a dtype of PTO."""
-    if len(shape) not in (1, 2):
-        raise ArgumentError(
-            f"{what} has {len(shape)} dimensions; ptoc takes arrays of one or two",
-            hint="reshape it to rows by columns; of a stack of matrices, pass one after the other",
-        )
+    """A valid specification: one dimension or more and a dtype of PTO."""
+    if not shape:
+        raise ArgumentError(f"{what} has no dimensions; ptoc takes arrays of one or more", hint="reshape it to (1,)")
     if any(extent < 0 for extent in shape):
         raise ArgumentError(f"{what} has a negative extent in {shape}")
-    if any(extent > LARGEST_EXTENT for extent in shape):
+    if any(extent > LARGEST_EXTENT for extent in (*shape, *folded_shape(shape))):
         raise ArgumentError(f"{what} has an extent beyond {LARGEST_EXTENT} in {shape}")
     check_dtype(dtype, what)
     dense = dense_strides(shape, dtype.itemsize)
@@ -184,7 +209,7 @@ def copy_with_strides(array: npt.NDArray[Any]) -> npt.NDArray[Any]:
     placement = spec_of(array, "it").placement
     if placement is Placement.TRANSPOSED:
         return copy_with_strides(array.T).T
-    if array.flags.c_contiguous or not array.size or placement is Placement.COPIED:
+    if array.ndim > 2 or array.flags.c_contiguous or not array.size or placement is Placement.COPIED:
         return array.copy()
     if array.strides[0] == 0:
         return np.broadcast_to(array[:1].copy(), array.shape)

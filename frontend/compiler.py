@@ -82,7 +82,7 @@ def _trace(
             raise UnsupportedError(
                 f"the kernel returns a {type(value).__name__}", where=where, hint="return arrays, or nothing"
             )
-    return trace, Results(form, trace.finish(values))
+    return trace, Results(form, trace.finish(values), trace.stacks)
 
 
 @contextmanager

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from ptoc.dialects.batching import count
 from ptoc.errors import SourceLocation
 from ptoc.passes.diagnostics import source_of
 from ptoc.passes.planning.explain import explain
@@ -25,5 +26,7 @@ def explanation_of(program: Program) -> str:
         product, place = product_of(module, store, matmul), source_of(matmul)
         where = f", {SourceLocation(*place)}" if place else ""
         title = f"{program.name}: matmul {number} of {len(matmuls)}{where}\n"
+        if product.batch:
+            title += f"{count(product.batch)} products of one layout, one after the other\n"
         texts.append(title + explain(product.shape, product.room(alone=alone)))
     return "\n".join(texts)

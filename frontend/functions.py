@@ -17,9 +17,10 @@ import numpy.typing as npt
 from xdsl.dialects.builtin import TensorType
 from xdsl.ir import Operation, SSAValue
 
-from ptoc.arrays import Placement
+from ptoc.arrays import Placement, folded_shape
 from ptoc.dialects import nd
 from ptoc.dialects.attributes import Predicate
+from ptoc.dialects.batching import Batch, stacked
 from ptoc.errors import PtocError, ShapeError, UnsupportedError, caller_location
 from ptoc.isa import dtypes
 from ptoc.thresholds import Comparison, fold
@@ -118,7 +119,9 @@ def _describe(*operands: Any) -> str:
 
 
 def matmul(x: Any, y: Any, *, dtype: npt.DTypeLike | None = None, casting: str = "same_kind") -> Tracer:
-    """``np.matmul`` of matrices and vectors; the accumulator is float32, int32 or uint32 by the operands' class."""
+    """``np.matmul`` of matrices, stacks of them, and vectors; the operands' class gives the accumulator: float32, int32
+    or uint32.
+    """
     if not (isinstance(x, Tracer) and isinstance(y, Tracer)):
         raise unsupported("np.matmul of an array and a scalar")
     _require_fit("np.matmul", x, y)
@@ -129,24 +132,44 @@ def matmul(x: Any, y: Any, *, dtype: npt.DTypeLike | None = None, casting: str =
 def _require_fit(name: str, x: Tracer, y: Tracer) -> None:
     if not (x.ndim and y.ndim):
         raise _shape_error(f"{name} takes matrices and vectors, not {_describe(x, y)}", "multiply by a number with *")
-    if x.shape[-1] != y.shape[0]:
+    rows = y.shape[-2:][0]
+    if x.shape[-1] != rows:
         raise _shape_error(
-            f"{name} of {_describe(x, y)}: {x.shape[-1]} columns do not meet {y.shape[0]} rows",
+            f"{name} of {_describe(x, y)}: {x.shape[-1]} columns do not meet {rows} rows",
             "the left matrix is M x K, the right one K x N; a vector is a row on the left, a column on the right",
         )
+    if max(x.ndim, y.ndim) > 2 and min(x.ndim, y.ndim) == 1:
+        raise unsupported(f"{name} of {_describe(x, y)}", hint="reshape the vector to a matrix of one row or column")
+    try:
+        np.broadcast_shapes(x.shape[:-2], y.shape[:-2])
+    except ValueError:
+        raise _shape_error(
+            f"{name} of {_describe(x, y)}: {x.shape[:-2]} matrices do not meet {y.shape[:-2]}",
+            "the axes in front of the last two are equal, or one of them is 1 or missing",
+        ) from None
 
 
 def _product(x: Tracer, y: Tracer, result: np.dtype[Any]) -> Tracer:
     """A product of operands that fit, for which numpy gives ``result``."""
     (a, trans_a), (b, trans_b) = (_as_it_lies(v) for v in (x, y))
     accumulator = _accumulator(a, b, x, y, result)
-    shape = (*x.shape[:-1], *y.shape[1:])
+    stack = np.broadcast_shapes(x.shape[:-2], y.shape[:-2])
+    shape = (*stack, *x.shape[-2:-1], *y.shape[-1:]) if y.ndim > 1 else x.shape[:-1]
+    if 0 in stack:
+        # The sums of no matrix: as those of a matrix without rows.
+        a, trans_a = x.trace.splat(0, (0, x.shape[-1]), _numpy_of(a)), False
+        b, trans_b = x.trace.splat(0, y.shape[-2:], _numpy_of(b)), False
+        batch: Batch = ()
+    else:
+        batch = stacked(x.shape[:-2], y.shape[:-2], rows_follow=not trans_a)
     stored = result if _same_sum(accumulator, result) else accumulator.numpy
-    type_ = TensorType(builtin_element(stored), shape)
+    type_ = TensorType(builtin_element(stored), folded_shape(shape))
     value = x.trace.value(
-        ("matmul", a, b, trans_a, trans_b, type_),
-        lambda: nd.MatmulAccOp(a, b, None, type_, trans_a=trans_a, trans_b=trans_b),
+        ("matmul", a, b, trans_a, trans_b, shape, stored),
+        lambda: nd.MatmulAccOp(a, b, None, type_, trans_a=trans_a, trans_b=trans_b, batch=batch),
     )
+    if len(shape) > 2:
+        x.trace.shapes[value] = shape
     traced = x.trace.tracer(value, stored)
     return traced if stored == result else astype(traced, result)
 
@@ -156,7 +179,8 @@ def _as_it_lies(x: Tracer) -> tuple[SSAValue, bool]:
 
     The machine transposes by itself, and it widens by itself: an exact ``astype`` in front of an operand is left out.
     """
-    value, transposed, widened = x.read(), False, False
+    turned = x.stack_of_transposes
+    value, transposed, widened = (x if turned is None else turned).read(), turned is not None, False
     while True:
         if isinstance(value.owner, nd.TransposeOp):
             value, transposed = value.owner.source, not transposed
@@ -222,12 +246,15 @@ def swapaxes(a: Any, axis1: int, axis2: int) -> Tracer:
 
 
 def _turned(a: Tracer, function: Callable[[npt.NDArray[Any]], npt.NDArray[Any]]) -> Tracer:
-    """The array or its transpose, whichever numpy makes of a small one."""
-    probe = np.empty((1, 2)[2 - a.ndim :])
+    """The array or its transpose, whichever numpy makes of a small one; of a stack that of each matrix."""
+    probe = np.empty(range(1, 1 + a.ndim))
     try:
-        return a if function(probe).shape == probe.shape else a.T
+        shape = function(probe).shape
     except (TypeError, ValueError) as error:
         raise UnsupportedError(f"numpy refuses these axes: {error}", where=caller_location()) from None
+    if shape == probe.shape:
+        return a
+    return a.mT if shape == probe.swapaxes(-1, -2).shape else a.T
 
 
 def dot(x: Any, y: Any) -> Tracer:
@@ -235,6 +262,8 @@ def dot(x: Any, y: Any) -> Tracer:
     if not (isinstance(x, Tracer) and isinstance(y, Tracer)):
         raise unsupported(f"np.dot of {_describe(x, y)}", hint="np.dot takes matrices and vectors here")
     _require_fit("np.dot", x, y)
+    if max(x.ndim, y.ndim) > 2:
+        raise unsupported(f"np.dot of {_describe(x, y)}", hint="np.matmul multiplies stacks of matrices")
     result = _numpy_dtype(np.dot, x, y)
     if result.hasobject:
         raise unsupported(f"np.dot of {_describe(x, y)}", hint="np.matmul has a result type for these operands")
@@ -482,6 +511,8 @@ def astype(x: Tracer, dtype: npt.DTypeLike) -> Tracer:
         target = np.dtype(dtype)
     except TypeError:
         raise unsupported(f"astype({dtype!r})", hint="name a dtype that numpy knows") from None
+    if x.stack_of_transposes is not None:
+        return astype(x.stack_of_transposes, dtype).mT
     if target == x.dtype:
         return x.copy()
     try:

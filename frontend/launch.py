@@ -55,11 +55,13 @@ def run(
         _execute(program, machine, adversarial=1 if watch else 0)
     results: list[Array] = list(arrays)
     for spec, kind, buffer in list(zip(program.launch_specs, program.kinds, buffers))[len(arrays) :]:
-        results.append(view_of(buffer, spec) if kind == OUTPUT else buffer)
-    placed = zip(program.in_memory(arrays), program.launch_specs, program.kinds, buffers)
-    for array, spec, kind, buffer in placed:
+        shape = program.results.shapes.get(len(results), spec.shape)
+        results.append(view_of(buffer, spec).reshape(shape) if kind == OUTPUT else buffer)
+    placed = zip(arrays, program.places, program.launch_specs, program.kinds, buffers)
+    for array, place, spec, kind, buffer in placed:
         if kind == INOUT:
-            array[...] = view_of(buffer, spec)
+            target = array.T if place is Placement.TRANSPOSED else array
+            target[...] = view_of(buffer, spec).reshape(target.shape)
     return machine, results
 
 

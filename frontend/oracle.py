@@ -22,6 +22,7 @@ from ptoc import ordered
 from ptoc.arrays import Placement, copy_with_strides
 from ptoc.dialects import nd
 from ptoc.dialects.attributes import dtype_of
+from ptoc.dialects.batching import count, matrices, matrices_of
 from ptoc.dialects.postprocessing import NOTHING, Post
 from ptoc.passes.epilogues import accumulator_of
 from ptoc.passes.rewriting import the_function
@@ -53,6 +54,15 @@ class Value:
 
     def reshaped(self, shape: tuple[int, ...]) -> Value:
         return Value(self.data.reshape(shape), None if self.bound is None else self.bound.reshape(shape))
+
+    def stacked(self, number: int) -> Value:
+        """A number of matrices below each other, as an array of them."""
+        rows, cols = self.data.shape
+        return self.reshaped((number, rows // number, cols))
+
+    def at(self, place: int) -> Value:
+        """One of a stack."""
+        return Value(self.data[place], None if self.bound is None else self.bound[place])
 
 
 def numpy_type(element: Attribute) -> np.dtype[Any]:
@@ -139,8 +149,22 @@ class NdFunctions(InterpreterFunctions):
 
     @impl(nd.MatmulAccOp)
     def matmul_acc(self, interpreter: Interpreter, op: nd.MatmulAccOp, args: PythonValues) -> PythonValues:
-        m, n, k = op.size
         shape = _shape_of(op.result.type)
+        if op.axes:
+            stacks = [args[0].stacked(matrices(op.axes)[0]), args[1].stacked(matrices(op.axes)[1])]
+            stacks += [each.stacked(count(op.axes)) for each in args[2:]]
+            found = []
+            for number in range(count(op.axes)):
+                each = [stack.at(n) for stack, n in zip(stacks, (*matrices_of(op.axes, number), number))]
+                found.append(self._product(op, each))
+            bounds = [each.bound for each in found if each.bound is not None]
+            data = np.concatenate([each.data for each in found])
+            return (Value(data, np.concatenate(bounds) if bounds else None),)
+        return (self._product(op, list(args)).reshaped(shape),)
+
+    def _product(self, op: nd.MatmulAccOp, args: Sequence[Value]) -> Value:
+        """A single product, or one of a stack."""
+        m, n, k = op.size
         a = (args[0] if op.trans_a is None else args[0].transposed).reshaped((m, k))
         b = (args[1] if op.trans_b is None else args[1].transposed).reshaped((k, n))
         c: Value | None = args[2].reshaped((m, n)) if op.acc is not None else None
@@ -156,7 +180,7 @@ class NdFunctions(InterpreterFunctions):
         post = op.post_processing
         if result == accumulator or (result.itemsize == 4 and accumulator.kind != "f"):
             if post == NOTHING:
-                return (Value(total.view(result), bound).reshaped(shape),)
+                return Value(total.view(result), bound)
             target = accumulator
         else:
             target = result
@@ -177,7 +201,7 @@ class NdFunctions(InterpreterFunctions):
         finished = finish(total)
         if bound is not None or target.name == "bfloat16":
             bound = _bound_of_finished(finish, total, bound, finished, post)
-        return (Value(finished.view(result), bound).reshaped(shape),)
+        return Value(finished.view(result), bound)
 
 
 NUMPY_ROUNDING = {mode: name.value for name, mode in nd.ROUNDINGS.items()}
@@ -250,5 +274,9 @@ def interpret(program: Program, arrays: Sequence[Array]) -> list[Value]:
     interpreter.register_implementations(FuncFunctions())
     function: func.FuncOp = the_function(module)
     interpreter.call_op(function, tuple(launch))
-    own = [v.transposed if p is Placement.TRANSPOSED else v for v, p in zip(launch, program.places)]
-    return own + launch[len(own) :]
+    own = [
+        (v.transposed if p is Placement.TRANSPOSED else v).reshaped(a.shape)
+        for v, p, a in zip(launch, program.places, arrays)
+    ]
+    results = [(n, launch[n]) for n in range(len(own), len(launch))]
+    return own + [v.reshaped(program.results.shapes.get(n, v.data.shape)) for n, v in results]

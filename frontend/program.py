@@ -12,7 +12,7 @@ from xdsl.dialects.builtin import MemRefType, ModuleOp
 from xdsl.ir import Attribute
 from xdsl.printer import Printer
 
-from ptoc.arrays import ArraySpec, Placement, check_cores, dense_strides, spec_of
+from ptoc.arrays import ArraySpec, Placement, check_cores, dense_strides, folded_shape, spec_of
 from ptoc.backend.statements import Statement
 from ptoc.dialects.attributes import dtype_of
 from ptoc.errors import ArgumentError
@@ -23,10 +23,14 @@ Level = Literal["nd", "tile", "pto"]
 
 @dataclass(frozen=True)
 class Results:
-    """What a kernel returns: the launch arguments that hold the arrays, and how they are wrapped."""
+    """What a kernel returns: the launch arguments that hold the arrays, and how they are wrapped.
+
+    ``shapes`` are those of stacks of matrices among them, by place: in memory the matrices lie below each other.
+    """
 
     form: str
     places: list[int]
+    shapes: Mapping[int, tuple[int, ...]] = field(default_factory=dict)
 
     def build(self, arrays: Sequence[Any]) -> Any:
         """The kernel's return value from all its launch arrays; numpy's scalars stand for those without dimensions."""
@@ -74,7 +78,10 @@ class Program:
 
     def in_memory(self, arrays: Sequence[Any]) -> list[Any]:
         """A caller's arrays, or views of them, with the shapes that they have in memory."""
-        return [a.T if place is Placement.TRANSPOSED else a for a, place in zip(arrays, self.places)]
+        return [
+            a.T if place is Placement.TRANSPOSED else a.reshape(folded_shape(a.shape))
+            for a, place in zip(arrays, self.places)
+        ]
 
     def module(self, level: Level) -> ModuleOp:
         """The program's IR at a level; a copy, to be changed freely."""

@@ -95,6 +95,11 @@ def reduce(kernel: Any, *args: Any, **kwargs: Any) -> Case:
         kernel = jit(kernel)
     call = kernel.bind(args, kwargs)
     trace, _ = trace_kernel(call.apply, kernel.name, call.specs(), call.names, kernel.where)
+    if trace.shapes:
+        raise ArgumentError(
+            f"{kernel.name} works on stacks of matrices, which are not reduced",
+            hint="reduce it for arrays of two dimensions",
+        )
     placed = [a.T if place is Placement.TRANSPOSED else a for a, place in zip(call.arrays, trace.places)]
     case = Case(trace.module, tuple(copy_with_strides(each) for each in placed))
     kind = fault_of(Kernel(case.kernel(), kernel.target), case.arrays)

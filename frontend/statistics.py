@@ -18,12 +18,13 @@ from xdsl.ir import Block, Operation, SSAValue
 from ptoc.arrays import Placement
 from ptoc.dialects import nd, tile
 from ptoc.dialects.attributes import dtype_of
+from ptoc.dialects.batching import count, matrices
 from ptoc.dialects.tile import SharedType, TileOperation, TileType
 from ptoc.isa import layouts
 from ptoc.passes.allocate_rings import peak_bytes
 from ptoc.passes.arguments import OUTPUT, SCRATCH
 from ptoc.passes.epilogues import accumulator_of
-from ptoc.passes.planning.cost import operand_bound
+from ptoc.passes.planning.cost import streamed_bound
 from ptoc.passes.planning.shapes import MatmulShape
 from ptoc.passes.release_shared import peak_shared_bytes
 from ptoc.passes.rewriting import the_function
@@ -40,7 +41,7 @@ def statistics_of(program: Program) -> Mapping[str, int]:
         "gm_bytes_read": costs.total["read"],
         "gm_bytes_written": costs.total["written"],
         "gm_lower_bound_bytes": lower_bound_bytes(program),
-        "macs_useful": sum(m * n * k for m, n, k, _ in _matmuls(program.modules["nd"])),
+        "macs_useful": sum(count(op.axes) * m * n * k for m, n, k, op in _matmuls(program.modules["nd"])),
         "macs_issued": costs.total["issued"],
         "bundles": costs.total["bundles"],
         "code_bytes": len(program.encoded.code),
@@ -77,7 +78,8 @@ def lower_bound_bytes(program: Program) -> int:
     for m, n, k, op in _matmuls(program.modules["nd"]):
         a, b = (dtype_of(cast(TensorType, v.type).element_type) for v in (op.a, op.b))
         shape = MatmulShape(m, n, k, a, b, accumulator_of(op), has_c=False, result=accumulator_of(op))
-        total += operand_bound(shape) - shape.a_bytes - shape.b_bytes
+        once = sum(number * each for number, each in zip(matrices(op.axes), (shape.a_bytes, shape.b_bytes)))
+        total += max(0, count(op.axes) * streamed_bound(shape) - once)
     return int(total)
 
 

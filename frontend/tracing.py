@@ -30,7 +30,7 @@ from xdsl.dialects.builtin import (
 from xdsl.ir import Attribute, Block, Operation, Region, SSAValue
 from xdsl.rewriter import InsertPoint
 
-from ptoc.arrays import ArraySpec, Placement, dense_strides
+from ptoc.arrays import ArraySpec, Placement, dense_strides, folded_shape
 from ptoc.dialects import nd
 from ptoc.dialects.attributes import element_type
 from ptoc.errors import PtocError, SourceLocation, UnsupportedError, caller_location
@@ -84,6 +84,10 @@ class Trace:
         self.module.location = self.function.location
         self.versions = [0] * len(specs)
         self.known: dict[Hashable, SSAValue] = {}
+        self.shapes: dict[SSAValue, tuple[int, ...]] = {}
+        """The shapes of stacks of matrices, which lie below each other in the IR."""
+        self.stacks: dict[int, tuple[int, ...]] = {}
+        """The shapes of results that are stacks, by launch argument."""
         self.kinds = [INPUT] * len(specs)
         set_argument_kinds(self.function, self.kinds)
         self.arguments = [
@@ -101,21 +105,31 @@ class Trace:
     def value(self, key: Hashable, make: Callable[[], Operation]) -> SSAValue:
         """The result of a pure operation, computed once for equal keys."""
         if key not in self.known:
-            self.known[key] = self.emit(make()).results[0]
+            op = self.emit(make())
+            self.known[key] = result = op.results[0]
+            shape = cast(TensorType, result.type).get_shape()
+            stacks = [self.shapes[v] for v in op.operands if v in self.shapes and folded_shape(self.shapes[v]) == shape]
+            if stacks:
+                # What is done element by element to a stack is one.
+                self.shapes[result] = stacks[0]
         return self.known[key]
 
     def load(self, argument: int) -> SSAValue:
         """The present contents of an array argument."""
         memref = self.function.body.block.args[argument]
-        return self.value(("load", argument, self.versions[argument]), lambda: nd.LoadOp(memref))
+        value = self.value(("load", argument, self.versions[argument]), lambda: nd.LoadOp(memref))
+        if self.arguments[argument].ndim > 2:
+            self.shapes[value] = self.arguments[argument].shape
+        return value
 
     def splat(self, bits: int, shape: tuple[int, ...], dtype: np.dtype[Any]) -> SSAValue:
         """One element everywhere."""
-        type_ = TensorType(builtin_element(dtype), shape)
+        type_ = TensorType(builtin_element(dtype), folded_shape(shape))
         return self.value(("splat", bits, type_), lambda: nd.SplatOp(bits, type_))
 
     def broadcast(self, value: SSAValue, shape: tuple[int, ...]) -> SSAValue:
         """A row repeated to ``shape``; ``value`` itself where it has that shape."""
+        shape = folded_shape(shape)
         if cast(TensorType, value.type).get_shape() == shape:
             return value
         if isinstance(value.owner, nd.SplatOp):
@@ -154,7 +168,8 @@ class Trace:
 
     def tracer(self, value: SSAValue, dtype: npt.DTypeLike) -> Tracer:
         """A computed value as the kernel sees it."""
-        return Tracer(self, cast(TensorType, value.type).get_shape(), np.dtype(dtype), value=value)
+        shape = self.shapes.get(value, cast(TensorType, value.type).get_shape())
+        return Tracer(self, shape, np.dtype(dtype), value=value)
 
     def finish(self, results: Sequence[Tracer]) -> list[int]:
         """Store the results; for each the launch argument that holds it."""
@@ -169,11 +184,13 @@ class Trace:
             value = result.read()
             # One array returned twice stays one; two equal arrays stay two, as in numpy.
             if id(result) not in stored:
-                type_ = MemRefType(builtin_element(result.dtype), result.shape)
+                type_ = MemRefType(builtin_element(result.dtype), folded_shape(result.shape))
                 dest = append_argument(self.function, type_, OUTPUT, "out")
                 store = self.builder.insert(nd.StoreOp(value, dest))
                 store.location = value.owner.location if isinstance(value.owner, Operation) else self.function.location
                 stored[id(result)] = len(self.function.body.block.args) - 1
+                if result.ndim > 2:
+                    self.stacks[stored[id(result)]] = result.shape
             places.append(stored[id(result)])
         self.builder.insert(func.ReturnOp()).location = self.function.location
         return places
@@ -222,8 +239,19 @@ class Tracer:
             raise unsupported("len() of a number")
         return self.shape[0]
 
+    @property
+    def stack_of_transposes(self) -> Tracer | None:
+        """The stack of which this one has the transposes, for which the IR has no operation."""
+        return self._transpose_of if self.ndim > 2 else None
+
     def read(self) -> SSAValue:
         """Its present contents as a tensor."""
+        if self._transpose_of is not None and self.ndim > 2:
+            raise UnsupportedError(
+                "the transposes of a stack of matrices are supported as an operand of a matmul only",
+                where=self._where,
+                hint="transpose an argument before the call",
+            )
         if self._transpose_of is not None:
             return self.trace.transposed(self._transpose_of.read(), self._where)
         if self.argument is not None:
@@ -233,6 +261,8 @@ class Tracer:
 
     def replace(self, value: SSAValue) -> None:
         """Give an array new contents, as an in-place operation does."""
+        if self.stack_of_transposes is not None:
+            raise unsupported("assigning into the transposes of a stack of matrices", hint="assign into the stack")
         if self._transpose_of is not None:
             self._transpose_of.replace(self.trace.transposed(value, self._where))
         elif self.argument is not None:
@@ -256,13 +286,19 @@ class Tracer:
     @property
     def T(self) -> Tracer:
         """The transpose, a view: what is written to either is seen in both."""
+        if self.ndim > 2:
+            raise unsupported("reversing the axes of a stack of matrices", hint="x.mT transposes each of them")
+        return self if self.ndim < 2 else self.mT
+
+    @property
+    def mT(self) -> Tracer:
+        """The transpose, or that of each matrix of a stack."""
         if self.ndim < 2:
-            return self
+            raise unsupported(f"the matrix transpose of an array of {self.ndim} dimensions")
         if self._transpose_of is not None:
             return self._transpose_of
-        return Tracer(self.trace, self.shape[::-1], self.dtype, transpose_of=self)
-
-    mT = T
+        shape = (*self.shape[:-2], self.shape[-1], self.shape[-2])
+        return Tracer(self.trace, shape, self.dtype, transpose_of=self)
 
     def transpose(self, *axes: Any) -> Tracer:
         from ptoc.functions import transpose

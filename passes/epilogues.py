@@ -316,8 +316,10 @@ def finished(op: Operation, e: Epilogue) -> nd.MatmulAccOp:
     _check_columns(op, e)
     post = _post(op, e)
     element = cast(TensorType, op.results[0].type)
-    trans_a, trans_b = product.trans_a is not None, product.trans_b is not None
-    return nd.MatmulAccOp(product.a, product.b, e.acc, element, post, e.c_scale, trans_a=trans_a, trans_b=trans_b)
+    if product.axes and e.c_scale is not None:
+        reject(op, "np.ldexp beside a stack of products is not supported", hint="divide before the call")
+    turned = {"trans_a": product.trans_a is not None, "trans_b": product.trans_b is not None}
+    return nd.MatmulAccOp(product.a, product.b, e.acc, element, post, e.c_scale, batch=product.axes, **turned)
 
 
 def _check_columns(op: Operation, e: Epilogue) -> None:

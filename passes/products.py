@@ -11,6 +11,7 @@ from xdsl.ir import SSAValue
 
 from ptoc.dialects import nd, tile
 from ptoc.dialects.attributes import dtype_of, row_stride_bytes
+from ptoc.dialects.batching import Batch
 from ptoc.dialects.postprocessing import NOTHING, Post
 from ptoc.dialects.tile import SharedType, TileLayout, TileType
 from ptoc.isa import dtypes
@@ -28,7 +29,8 @@ from ptoc.passes.tile_values import Array, array_of, column_of, splat_array, wor
 class Product:
     """``dest = post(c / 2**scale + a @ b)``; ``top`` emits in front of the store it replaces.
 
-    ``a`` and ``b`` are the arrays as they lie in memory; ``alone`` says that one core does all of it.
+    ``a`` and ``b`` are the arrays as they lie in memory; ``alone`` says that one core does all of it. A ``batch`` has
+    such a product for each of its places, from these arrays on.
     """
 
     top: Emitter
@@ -42,6 +44,18 @@ class Product:
     words: Array | None
     slopes: Array | None
     alone: bool
+    batch: Batch = ()
+
+    def further(self, e: Emitter, times: Index, a: int, b: int, results: int) -> Product:
+        """The product that lies ``times`` as many matrices further in each of its arrays."""
+        shape = self.shape
+        return replace(
+            self,
+            a=self.a.below(e, times, a * (shape.k if shape.trans_a else shape.m)),
+            b=self.b.below(e, times, b * (shape.n if shape.trans_b else shape.k)),
+            c=None if self.c is None else self.c.below(e, times, results * shape.m),
+            dest=self.dest.below(e, times, results * shape.m),
+        )
 
     def room(self, *, alone: bool) -> Room:
         """The room for accumulators, in a kernel that the product has ``alone`` or not."""
@@ -133,6 +147,7 @@ def product_of(module: ModuleOp, store: nd.StoreOp, matmul: nd.MatmulAccOp) -> P
         words_array(top, module, words) if post.parameter == "vector" else None,
         words_array(top, module, post.slopes()) if post.relu_mode == ReluMode.PRELU else None,
         store.alone is not None,
+        matmul.axes,
     )
 
 

@@ -16,6 +16,7 @@ from xdsl.passes import ModulePass
 from xdsl.rewriter import InsertPoint, Rewriter
 
 from ptoc.dialects import nd
+from ptoc.dialects.batching import matrices
 from ptoc.passes.diagnostics import reject
 from ptoc.passes.materialize_operands import WRITES
 from ptoc.passes.rewriting import erase_dead, the_function
@@ -45,9 +46,10 @@ def _is_empty(array: SSAValue) -> bool:
 
 def _give_a_product(matmul: nd.MatmulAccOp) -> None:
     """Replace the operands of a matmul by zeros of which each sum adds one product."""
-    for position, operand in enumerate((matmul.a, matmul.b)):
+    for position, (operand, number) in enumerate(zip((matmul.a, matmul.b), matrices(matmul.axes))):
         type_ = cast(TensorType, operand.type)
-        zeros = nd.SplatOp(0, TensorType(type_.element_type, [extent or 1 for extent in type_.get_shape()]))
+        rows, *cols = type_.get_shape()
+        zeros = nd.SplatOp(0, TensorType(type_.element_type, [rows or number, *(extent or 1 for extent in cols)]))
         zeros.location = matmul.location
         Rewriter.insert_op(zeros, InsertPoint.before(matmul))
         matmul.operands[position] = zeros.result

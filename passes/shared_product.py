@@ -12,13 +12,14 @@ The last piece of the sum is post-processed and stored bundle by bundle.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import cast
 
 from xdsl.ir import SSAValue
 
 from ptoc.dialects import tile
+from ptoc.dialects.batching import Batch, count
 from ptoc.dialects.tile import Hand, HandAttr, QueueType, SharedType, TileLayout, TileType
 from ptoc.isa.registers import HANDS, PE_COUNT
 from ptoc.passes.planning.bands import A_HAND, B_HAND, B_NAME, RESIDENT_NAME, Band, Lane, a_tiles
@@ -74,20 +75,43 @@ class SharedProduct:
 
     product: Product
     band: Band
+    whole: bool = False
+    """Whether one core does all of it."""
 
     def emit(self) -> None:
-        """Emit the loops over row blocks and column blocks; cores share the longer of the two, or one has all."""
-        band, top = self.band, self.product.top
-        rows = band.row, band.row + band.rows, band.block_rows
-        if self.product.alone:
-
-            def turn(e: Emitter, _: Index, carried: Sequence[SSAValue]) -> Sequence[SSAValue]:
-                e.loop(*rows, self._row_block, name="row", keep=self._keep)
-                return carried
-
-            top.loop(core_id(top), 1, 1, turn, name="turn")
+        """Emit the loops over a stack's axes, row blocks and column blocks. Cores share the longest, or one has all."""
+        top = self.product.top
+        if not self.product.alone:
+            self._stack(top, self.product.batch)
             return
-        top.loop(*(divided(top, *rows) if self._by_rows else rows), self._row_block, name="row", keep=self._keep)
+
+        def turn(e: Emitter, _: Index, carried: Sequence[SSAValue]) -> Sequence[SSAValue]:
+            replace(self, whole=True)._stack(e, self.product.batch)
+            return carried
+
+        top.loop(core_id(top), 1, 1, turn, name="turn")
+
+    def _stack(self, e: Emitter, axes: Batch) -> None:
+        """The products along some axes of a stack, or the only one."""
+        if not axes:
+            self._rows(e)
+            return
+        axis, inner = axes[0], axes[1:]
+        longest = max(self.band.repeat, self.band.columns.blocks, *(each.extent for each in axes))
+        shared = not self.whole and axis.extent == longest
+
+        def place(e: Emitter, n: Index, carried: Sequence[SSAValue]) -> Sequence[SSAValue]:
+            product = self.product.further(e, n, axis.a, axis.b, count(inner))
+            replace(self, product=product, whole=self.whole or shared)._stack(e, inner)
+            return carried
+
+        e.loop(*(divided(e, 0, axis.extent, 1) if shared else (0, axis.extent, 1)), place, name="batch")
+
+    def _rows(self, e: Emitter) -> None:
+        band = self.band
+        rows = band.row, band.row + band.rows, band.block_rows
+        by_rows = self._by_rows and not self.whole
+        e.loop(*(divided(e, *rows) if by_rows else rows), self._row_block, name="row", keep=self._keep)
 
     @property
     def _by_rows(self) -> bool:
@@ -107,7 +131,7 @@ class SharedProduct:
             return ()
 
         cols = 0, columns.total, columns.block
-        together = self.product.alone or self._by_rows
+        together = self.whole or self._by_rows
         e.loop(*(cols if together else divided(e, *cols)), block, name="col", keep=self._keep)
         return carried
 

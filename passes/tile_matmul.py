@@ -59,8 +59,8 @@ class TileMatmul(ModulePass):
             techniques = Techniques(rotation=self.rotation, residency=self.residency)
             for band in plan_product(shape, room, techniques).bands:
                 yield SharedProduct(product, band)
-        elif shape.trans_a or shape.trans_b:
-            raise DoesNotFit("only Shared operands can be transposed")
+        elif shape.trans_a or shape.trans_b or product.batch:
+            raise DoesNotFit("only Shared operands can be transposed, or those of a stack")
         else:
             yield LocalProduct.plan(product, Rectangle(0, 0, shape.m, shape.n))
 

@@ -28,7 +28,7 @@ class Array:
     memref: SSAValue
     stride: int
     constant: bool = False
-    start: int = 0
+    start: Index = 0
 
     @property
     def dtype(self) -> DType:
@@ -39,6 +39,10 @@ class Array:
         if self.constant:
             return e.index(0)
         return e.index(e.add(e.add(e.mul(row, self.stride), e.mul(col, self.dtype.nbytes)), self.start))
+
+    def below(self, e: Emitter, times: Index, rows: int) -> Array:
+        """The array from ``times`` many ``rows`` on."""
+        return replace(self, start=e.add(self.start, e.mul(times, rows * self.stride)))
 
     def load(
         self, e: Emitter, row: Index, col: Index, size: tuple[Index, Index], pes: int, type_: TileType, rest: int = 0

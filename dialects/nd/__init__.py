@@ -48,6 +48,7 @@ from ptoc.dialects.attributes import (
     unit_attrs,
     verify_array_type,
 )
+from ptoc.dialects.batching import Batch, BatchAttr, batch_attr, count, matrices
 from ptoc.dialects.postprocessing import NOTHING, Post, PostAttr, post_attr
 from ptoc.isa import dtypes
 from ptoc.isa.dtypes import DType
@@ -310,15 +311,16 @@ def accumulates_into(accumulator: DType, stored: DType) -> bool:
     )
 
 
-def _left_matrix(value: SSAValue, transposed: UnitAttr | None) -> tuple[int, int]:
-    """Rows and columns of the left matrix of a product, which a vector is a row of."""
+def _left_matrix(value: SSAValue, transposed: UnitAttr | None, number: int = 1) -> tuple[int, int]:
+    """Rows and columns of the left matrix of a product, which a vector is a row of, or of each of a ``number``."""
     rows, cols = shape_2d(value.type)
+    rows //= number
     return (rows, cols) if transposed is None else (cols, rows)
 
 
-def _right_matrix(value: SSAValue, transposed: UnitAttr | None) -> tuple[int, int]:
-    """Rows and columns of the right matrix of a product, which a vector is a column of."""
-    rows, cols = _left_matrix(value, transposed)
+def _right_matrix(value: SSAValue, transposed: UnitAttr | None, number: int = 1) -> tuple[int, int]:
+    """Rows and columns of the right matrix of a product, which a vector is a column of, or of each of a ``number``."""
+    rows, cols = _left_matrix(value, transposed, number)
     return (rows, cols) if len(_shape(value)) == 2 else (cols, rows)
 
 
@@ -350,7 +352,8 @@ class MatmulAccOp(IRDLOperation):
     Without ``acc`` the sum starts from +0; with ``scale``, a byte per row, from ``acc`` divided by two to the power of
     its row's byte. The result's element type is the accumulator's or one that B.FPATR converts to as ``post`` says.
     With ``trans_a`` the tensor ``a`` is the transpose of the left matrix, as it lies in memory; ``trans_b`` is the same
-    for the right one.
+    for the right one. A ``batch`` is a stack of such products of matrices: each tensor has the rows of all matrices
+    below each other, ``acc`` and the result those of every product.
     """
 
     name = "nd.matmul_acc"
@@ -360,11 +363,12 @@ class MatmulAccOp(IRDLOperation):
     scale = opt_operand_def(AnyTensorTypeConstr)
     trans_a = opt_prop_def(UnitAttr)
     trans_b = opt_prop_def(UnitAttr)
+    batch = opt_prop_def(BatchAttr)
     post = opt_prop_def(PostAttr)
     result = result_def(AnyTensorTypeConstr)
     irdl_options = (AttrSizedOperandSegments(as_property=True),)
     assembly_format = (
-        "$a `,` $b (`trans_a` $trans_a^)? (`trans_b` $trans_b^)? (`acc` $acc^ `:` type($acc))? "
+        "$a `,` $b (`trans_a` $trans_a^)? (`trans_b` $trans_b^)? (`batch` $batch^)? (`acc` $acc^ `:` type($acc))? "
         "(`scale` $scale^ `:` type($scale))? (`post` $post^)? attr-dict "
         "`:` type($a) `,` type($b) `->` type($result)"
     )
@@ -381,18 +385,29 @@ class MatmulAccOp(IRDLOperation):
         *,
         trans_a: bool = False,
         trans_b: bool = False,
+        batch: Batch = (),
     ) -> None:
         super().__init__(
             operands=[a, b, acc, scale],
-            properties=unit_attrs(trans_a=trans_a, trans_b=trans_b) | post_attr(post),
+            properties=unit_attrs(trans_a=trans_a, trans_b=trans_b) | post_attr(post) | batch_attr(batch),
             result_types=[result],
         )
 
     @property
     def size(self) -> tuple[int, int, int]:
-        """M, N and K of a verified product."""
-        m, k = _left_matrix(self.a, self.trans_a)
-        return m, _right_matrix(self.b, self.trans_b)[1], k
+        """M, N and K of a verified product, or of each of a stack."""
+        (m, k), (_, n) = self._matrices()
+        return m, n, k
+
+    @property
+    def axes(self) -> Batch:
+        """The axes of a stack of products; none for a single one."""
+        return () if self.batch is None else self.batch.data
+
+    def _matrices(self) -> tuple[tuple[int, int], tuple[int, int]]:
+        """Rows and columns of each left and each right matrix."""
+        a, b = matrices(self.axes)
+        return _left_matrix(self.a, self.trans_a, a), _right_matrix(self.b, self.trans_b, b)
 
     @property
     def is_column(self) -> bool:
@@ -407,7 +422,9 @@ class MatmulAccOp(IRDLOperation):
         for operand, transposed in ((self.a, self.trans_a), (self.b, self.trans_b)):
             if len(_shape(operand)) not in ((1, 2) if transposed is None else (2,)):
                 raise VerifyException(f"{self.a.type} times {self.b.type} is no product of matrices or vectors")
-        (m, k), (k2, n) = _left_matrix(self.a, self.trans_a), _right_matrix(self.b, self.trans_b)
+        self._verify_batch()
+        (m, k), (k2, n) = self._matrices()
+        m *= count(self.axes)
         shape = (*(m,) * (len(_shape(self.a)) - 1), *(n,) * (len(_shape(self.b)) - 1))
         if k != k2 or _shape(self.result) != shape:
             raise VerifyException(f"{self.a.type} times {self.b.type} is not {self.result.type}")
@@ -429,6 +446,17 @@ class MatmulAccOp(IRDLOperation):
         counts = (("vector", mode.parameter, post.quantization(mode)), (ReluMode.PRELU, post.relu_mode, post.slopes()))
         if any(kind == wanted and len(words) != n for wanted, kind, words in counts):
             raise VerifyException(f"parameters by column have {n} numbers here")
+
+    def _verify_batch(self) -> None:
+        if self.batch is None:
+            return
+        if any(len(_shape(operand)) != 2 for operand in (self.a, self.b)) or self.scale is not None:
+            raise VerifyException("a stack of products is one of matrices, without a scale")
+        if not self.axes or any(axis.extent < 1 for axis in self.axes):
+            raise VerifyException("a stack has one product or more along every axis")
+        for operand, number in zip((self.a, self.b), matrices(self.axes)):
+            if _shape(operand)[0] % number:
+                raise VerifyException(f"{operand.type} is no stack of {number} matrices")
 
 
 class _BinaryOp(IRDLOperation):
@@ -624,6 +652,6 @@ ND = Dialect(
         ReluOp,
         CastOp,
     ],
-    [PredicateAttr, BitsAttr, RowAttr, PostAttr, RoundingAttr],
+    [PredicateAttr, BitsAttr, RowAttr, PostAttr, RoundingAttr, BatchAttr],
 )
 """The dialect, for an xDSL context."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import math
 import re
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
@@ -15,7 +16,7 @@ if TYPE_CHECKING:
     from ptoc.program import Program
 
 LEVELS = ("nd", "tile", "pto")
-_SPEC = re.compile(r"(\d+(?:x\d+)?):(\w+)(?::(\d+))?")
+_SPEC = re.compile(r"(\d+(?:x\d+)*):(\w+)(?::(\d+))?")
 
 
 def main(arguments: Sequence[str]) -> int:
@@ -70,7 +71,7 @@ def _program(selected: Selection, specs: Sequence[ArraySpec] | None) -> Program:
 
 
 def parse_spec(text: str) -> ArraySpec:
-    """``ROWSxCOLUMNS:DTYPE[:ROW_STRIDE]`` or ``SIZE:DTYPE``; the stride in bytes."""
+    """``[STACKx…]ROWSxCOLUMNS:DTYPE[:ROW_STRIDE]`` or ``SIZE:DTYPE``; the stride in bytes."""
     match = _SPEC.fullmatch(text)
     if match is None:
         raise argparse.ArgumentTypeError(f"{text!r} is not like 512x512:float16 or 512x512:float16:2048")
@@ -84,7 +85,8 @@ def parse_spec(text: str) -> ArraySpec:
             return plain
         if len(shape) == 1:
             raise argparse.ArgumentTypeError(f"{text!r}: an array of one dimension has no row stride")
-        return spec(shape, plain.dtype, (int(match[3]), plain.dtype.itemsize))
+        steps = [int(match[3]) * math.prod(shape[n:-1]) for n in range(1, len(shape))]
+        return spec(shape, plain.dtype, (*steps, plain.dtype.itemsize))
     except PtocError as error:
         raise argparse.ArgumentTypeError(f"{text!r}: {error}") from None
     except TypeError:

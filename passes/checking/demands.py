@@ -12,6 +12,7 @@ from xdsl.ir import Operation, SSAValue
 
 from ptoc.dialects import nd
 from ptoc.dialects.attributes import Predicate, dtype_of, shape_2d
+from ptoc.dialects.batching import matrices_of
 from ptoc.isa import dtypes
 from ptoc.isa.dtypes import DType
 from ptoc.isa.postprocess import ReluMode
@@ -142,16 +143,19 @@ class Demands:
             row, col = place.array.rectangle(place.start, place.stride, place.rows, place.cols)
         accumulator = dtypes.accumulator(element_of(op.a), element_of(op.b))
         assert accumulator is not None
-        depth = op.size[2]
+        m, n, depth = op.size
+        # In a stack, the matrices of the product that the rows belong to.
+        number, row = divmod(row, m)
+        a_place, b_place = matrices_of(op.axes, number)
         a, b = self._matrix(op.a), self._matrix(op.b, column=op.is_column)
         if op.trans_a is None:
-            left = a.part(row, 0, place.rows, depth)
+            left = a.part(a_place * m + row, 0, place.rows, depth)
         else:
-            left = replace(a.part(0, row, depth, place.rows), turned=True)
+            left = replace(a.part(a_place * depth, row, depth, place.rows), turned=True)
         if op.trans_b is None:
-            right = b.part(0, col, depth, place.cols)
+            right = b.part(b_place * depth, col, depth, place.cols)
         else:
-            right = replace(b.part(col, 0, place.cols, depth), turned=True)
+            right = replace(b.part(b_place * n + col, 0, place.cols, depth), turned=True)
         start = None if op.acc is None else self.element_by_element(op.acc, place, accumulator)
         scale = None
         if op.scale is not None:

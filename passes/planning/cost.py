@@ -48,11 +48,16 @@ class Cost:
         )
 
 
-def operand_bound(shape: MatmulShape) -> float:
-    """The least bytes of A and B that a core reads."""
+def streamed_bound(shape: MatmulShape) -> float:
+    """The least bytes of A and B that a core reads if it is full of accumulators all the time."""
     widest = max(shape.a.bits, shape.b.bits) / 8
     sums = sqrt(ON_CHIP_BYTES / shape.accumulator.nbytes)
-    return max(shape.a_bytes + shape.b_bytes, 2 * widest * shape.macs / sums)
+    return 2 * widest * shape.macs / sums
+
+
+def operand_bound(shape: MatmulShape) -> float:
+    """The least bytes of A and B that a core reads."""
+    return max(shape.a_bytes + shape.b_bytes, streamed_bound(shape))
 
 
 def lower_bound(shape: MatmulShape) -> float:

@@ -64,7 +64,7 @@ def test_output_goes_to_a_file(ptoc: Run, write: Write, tmp_path: Path) -> None:
     ("spec", "message"),
     [
         ("5x9", "is not like 512x512:float16"),
-        ("5x9x2:float16", "is not like 512x512:float16"),
+        ("5xx9:float16", "is not like 512x512:float16"),
         ("5x9:float17", "numpy has no dtype called float17"),
         ("5x9:complex64", "has dtype complex64"),
         ("9:float16:18", "no row stride"),

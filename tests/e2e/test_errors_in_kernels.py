@@ -101,8 +101,7 @@ read_only.flags.writeable = False
 big_endian = f32(3, 4).astype(">f4")
 
 BAD = {
-    "three dimensions": Bad(add, [f32(2, 3, 4), f32(3, 4)], ArgumentError, "argument x has 3 dimensions", False),
-    "no dimension": Bad(add, [np.float32(1) * np.ones(()), f32(3)], ArgumentError, "argument x", False),
+    "no dimension": Bad(add, [np.ones((), np.float32), f32(3)], ArgumentError, "argument x has no dimensions", False),
     "a list": Bad(add, [[[1.0, 2.0]], f32(1, 2)], ArgumentError, "argument x is a list", False),
     "a number": Bad(add, [f32(3, 4), 2.0], ArgumentError, "argument y is a float", False),
     "a masked array": Bad(add, [np.ma.masked_less(f32(3, 4), 5), f32(3, 4)], ArgumentError, "MaskedArray", False),

@@ -34,7 +34,7 @@ def overlapping() -> tuple[np.ndarray, np.ndarray]:
 
 ONES = np.ones((60, 50), np.float32)
 BAD: dict[str, Callable[[], Any]] = {
-    "three dimensions": lambda: (product, np.ones((4, 5, 6), np.float32).T, ONES),
+    "no dimensions": lambda: (product, np.ones((), np.float32), ONES),
     "objects": lambda: (product, np.full((50, 60), None).T, ONES),
     "a list": lambda: (product, [[1.0]], ONES),
     "shared": lambda: (assign, *overlapping()),

@@ -4,7 +4,7 @@
 
 // CHECK-LABEL: func.func @every_operation
 // LOC:         nd.load %a {{.*}} loc("kernel.py":3:9)
-func.func @every_operation(%a: memref<4x8xf16>, %b: memref<8x4xf16, strided<[6, 1]>>, %c: memref<4xf32>, %at: memref<4x4xsi32>, %out: memref<4x4xf32>) {
+func.func @every_operation(%a: memref<4x8xf16>, %b: memref<8x4xf16, strided<[6, 1]>>, %c: memref<4xf32>, %at: memref<4x4xsi32>, %stack: memref<12x8xf16>, %out: memref<4x4xf32>) {
   // CHECK: nd.load %a : memref<4x8xf16> -> tensor<4x8xf16>
   %x = nd.load %a : memref<4x8xf16> -> tensor<4x8xf16> loc("kernel.py":3:9)
   // CHECK: nd.load %b : memref<8x4xf16, strided<[6, 1]>> -> tensor<8x4xf16>
@@ -67,6 +67,11 @@ func.func @every_operation(%a: memref<4x8xf16>, %b: memref<8x4xf16, strided<[6, 
   // CHECK: nd.cast %e : tensor<4x4xbf16> -> tensor<4x4xf32>
   %h = nd.cast %e : tensor<4x4xbf16> -> tensor<4x4xf32>
   // A NaN with a payload keeps its bits.
+  %s = nd.load %stack : memref<12x8xf16> -> tensor<12x8xf16>
+  // CHECK: nd.matmul_acc %s, %x trans_b batch <3 a 1 b 0> : tensor<12x8xf16>, tensor<4x8xf16> -> tensor<12x4xf32>
+  %sum = nd.matmul_acc %s, %x trans_b batch <3 a 1 b 0> : tensor<12x8xf16>, tensor<4x8xf16> -> tensor<12x4xf32>
+  // CHECK: nd.matmul_acc %s, %y batch <2 a 0 b 0, 3 a 1 b 0> : tensor<12x8xf16>, tensor<8x4xf16> -> tensor<24x4xf32>
+  %sums = nd.matmul_acc %s, %y batch <2 a 0 b 0, 3 a 1 b 0> : tensor<12x8xf16>, tensor<8x4xf16> -> tensor<24x4xf32>
   // CHECK: nd.splat <0x7fc00001> : tensor<4x4xf32>
   %nan = nd.splat <0x7fc00001> : tensor<4x4xf32>
   // CHECK: nd.compare ge %g, %nan : tensor<4x4xf32> -> tensor<4x4xi1>

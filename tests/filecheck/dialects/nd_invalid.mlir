@@ -215,3 +215,31 @@ func.func @displacements(%out: memref<4x4xf16>) {
 %0 = nd.splat <0x0> : tensor<4x8xf16>
 %1 = nd.transpose %0 : tensor<4x8xf16> -> tensor<8x4xf32>
 // CHECK: transposing keeps the element type
+
+// -----
+
+%0 = nd.splat <0x0> : tensor<13x8xf16>
+%1 = nd.splat <0x0> : tensor<8x4xf16>
+%2 = nd.matmul_acc %0, %1 batch <3 a 1 b 0> : tensor<13x8xf16>, tensor<8x4xf16> -> tensor<12x4xf32>
+// CHECK: tensor<13x8xf16> is no stack of 3 matrices
+
+// -----
+
+%0 = nd.splat <0x0> : tensor<12x8xf16>
+%1 = nd.splat <0x0> : tensor<8x4xf16>
+%2 = nd.matmul_acc %0, %1 batch <3 a 1 b 0> : tensor<12x8xf16>, tensor<8x4xf16> -> tensor<4x4xf32>
+// CHECK: tensor<12x8xf16> times tensor<8x4xf16> is not tensor<4x4xf32>
+
+// -----
+
+%0 = nd.splat <0x0> : tensor<8xf16>
+%1 = nd.splat <0x0> : tensor<8x4xf16>
+%2 = nd.matmul_acc %0, %1 batch <3 a 1 b 0> : tensor<8xf16>, tensor<8x4xf16> -> tensor<4xf32>
+// CHECK: a stack of products is one of matrices, without a scale
+
+// -----
+
+%0 = nd.splat <0x0> : tensor<12x8xf16>
+%1 = nd.splat <0x0> : tensor<8x4xf16>
+%2 = nd.matmul_acc %0, %1 batch <0 a 1 b 0> : tensor<12x8xf16>, tensor<8x4xf16> -> tensor<12x4xf32>
+// CHECK: a stack has one product or more along every axis

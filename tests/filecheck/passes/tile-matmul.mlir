@@ -163,3 +163,21 @@ func.func @columns(%a: memref<16x32xf16>, %b: memref<32x4xf16>, %out: memref<16x
 // CHECK:       [[ROW:%[a-z0-9_]+]] = tile.get_global @const0 : memref<4xui64>
 // CHECK:       [[SLOPES:%[a-z0-9_]+]] = tile.load [[ROW]]{{.*}} -> !tile.tile<1x{{[0-9]+}}xui64, norm>
 // CHECK:       tile.matmul {{.*}} slopes [[SLOPES]] {{.*}} post <leaky columns, scale 2.0>
+
+// -----
+
+// A loop over the products of a stack, which cores share, moves the arrays; b stays where it is.
+func.func @stack(%a: memref<20x8xf16>, %b: memref<8x8xf16>, %out: memref<20x8xf32>) {
+  %0 = nd.load %a : memref<20x8xf16> -> tensor<20x8xf16>
+  %1 = nd.load %b : memref<8x8xf16> -> tensor<8x8xf16>
+  %2 = nd.matmul_acc %0, %1 batch <5 a 1 b 0> : tensor<20x8xf16>, tensor<8x8xf16> -> tensor<20x8xf32>
+  nd.store %2, %out : tensor<20x8xf32> -> memref<20x8xf32>
+  func.return
+}
+// CHECK-LABEL: @stack
+// CHECK:       scf.for [[N:%[a-z0-9_]+]] = %{{.*}} to %c5 step %{{.*}} {
+// CHECK-NEXT:    [[A:%[a-z0-9_]+]] = arith.muli [[N]], %c64 : index
+// CHECK-NEXT:    [[OUT:%[a-z0-9_]+]] = arith.muli [[N]], %c128 : index
+// CHECK:         tile.load_shared %a[[[A]]]
+// CHECK:         tile.load_shared %b[%c0]
+// CHECK:         tile.store {{.*}}, %out[%{{.*}}] stride %c32 size %c4, %c8

@@ -1,0 +1,98 @@
+"""How a stack of products walks over its operands, in the ``nd`` dialect's syntax ``<4 a 1 b 0>``."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+from xdsl.ir import Data
+from xdsl.irdl import irdl_attr_definition
+from xdsl.parser import AttrParser
+from xdsl.printer import Printer
+
+
+@dataclass(frozen=True, slots=True)
+class Axis:
+    """``extent`` products one after the other; each takes the matrices of a and b so many further."""
+
+    extent: int
+    a: int
+    b: int
+
+
+Batch = tuple[Axis, ...]
+"""The axes of a stack, outermost first. The matrices of the results follow each other."""
+
+
+def count(batch: Batch) -> int:
+    """Products of a stack."""
+    return math.prod(axis.extent for axis in batch)
+
+
+def matrices(batch: Batch) -> tuple[int, int]:
+    """Matrices of a and b that a stack needs."""
+    a, b = (sum((axis.extent - 1) * step for axis, step in zip(batch, steps)) + 1 for steps in _steps(batch))
+    return a, b
+
+
+def matrices_of(batch: Batch, number: int) -> tuple[int, int]:
+    """Which matrices of a and b the product of a ``number`` multiplies."""
+    a = b = 0
+    for axis in reversed(batch):
+        number, place = divmod(number, axis.extent)
+        a, b = a + place * axis.a, b + place * axis.b
+    return a, b
+
+
+def _steps(batch: Batch) -> tuple[list[int], list[int]]:
+    return [axis.a for axis in batch], [axis.b for axis in batch]
+
+
+def stacked(a: tuple[int, ...], b: tuple[int, ...], *, rows_follow: bool) -> Batch:
+    """The fewest axes for stacks of shapes ``a`` and ``b``, none of them empty, as numpy broadcasts them.
+
+    With ``rows_follow``, where the matrices of a follow each other by rows and meet one b, they are a single matrix.
+    """
+    ndim = max(len(a), len(b))
+    axes: list[Axis] = []
+    steps_a = steps_b = 1
+    for m, n in zip(reversed((1,) * (ndim - len(a)) + a), reversed((1,) * (ndim - len(b)) + b)):
+        axis = Axis(max(m, n), steps_a if m > 1 else 0, steps_b if n > 1 else 0)
+        steps_a, steps_b = steps_a * m, steps_b * n
+        if axis.extent == 1:
+            continue
+        inner = axes[0] if axes else None
+        if inner is not None and (axis.a, axis.b) == (inner.a * inner.extent, inner.b * inner.extent):
+            axes[0] = Axis(inner.extent * axis.extent, inner.a, inner.b)
+        else:
+            axes.insert(0, axis)
+    if axes and rows_follow and (axes[-1].a, axes[-1].b) == (1, 0):
+        taken = axes.pop().extent
+        axes = [Axis(axis.extent, axis.a // taken, axis.b) for axis in axes]
+    return tuple(axes)
+
+
+@irdl_attr_definition
+class BatchAttr(Data[Batch]):
+    name = "nd.batch"
+
+    @classmethod
+    def parse_parameter(cls, parser: AttrParser) -> Batch:
+        def axis() -> Axis:
+            extent = parser.parse_integer(allow_negative=False)
+            steps = []
+            for operand in ("a", "b"):
+                parser.parse_keyword(operand)
+                steps.append(parser.parse_integer(allow_negative=False))
+            return Axis(extent, *steps)
+
+        return tuple(parser.parse_comma_separated_list(parser.Delimiter.ANGLE, axis))
+
+    def print_parameter(self, printer: Printer) -> None:
+        text = ", ".join(f"{axis.extent} a {axis.a} b {axis.b}" for axis in self.data)
+        printer.print_string(f"<{text}>")
+
+
+def batch_attr(batch: Batch) -> dict[str, BatchAttr]:
+    """The property of an operation, which single products do without."""
+    return {"batch": BatchAttr(batch)} if batch else {}
