@@ -398,8 +398,8 @@ def test_a_finding_names_the_bundle_and_both_values(name: str) -> None:
 def test_a_wrong_program_is_not_compiled_where_the_flag_is_set(monkeypatch: pytest.MonkeyPatch) -> None:
     right = compiler.run_stage
 
-    def wrong(context: Any, module: ModuleOp, stage: str) -> None:
-        right(context, module, stage)
+    def wrong(context: Any, module: ModuleOp, stage: str, observer: Any = None) -> None:
+        right(context, module, stage, observer)
         if stage == "pto":
             first(MISTAKES["a newer tile"])(module)
 
