@@ -179,6 +179,8 @@ _ARITHMETIC: dict[type[Operation], Callable[..., int]] = {
     arith.AddiOp: operator.add,
     arith.SubiOp: operator.sub,
     arith.MuliOp: operator.mul,
+    arith.ShRUIOp: operator.rshift,
+    arith.DivUIOp: operator.floordiv,
     arith.MinUIOp: min,
     arith.AndIOp: operator.and_,
     arith.CmpiOp: operator.eq,

@@ -91,6 +91,13 @@ GROUP_COLUMNS: tuple[int, ...] = (0, 8, 16, 32, 48, 64, 80, 96, 112, 128)
 """Columns of a group, indexed by GroupNCode; 0 is off."""
 
 
+def least_maximum(accumulator: DType, *, absolute: bool) -> int:
+    """The bits of a RowMaxIn that loses against every sum: a NaN loses even against infinity."""
+    if accumulator.is_float:
+        return 0x7FC0_0000
+    return 0x8000_0000 if accumulator.numeric_class == "signed" and not absolute else 0
+
+
 _FP19_DROPPED = 13
 """Low bits of an FP32 pattern that FP19 (sign, 8 bits of exponent, 10 of fraction) does not have."""
 

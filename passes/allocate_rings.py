@@ -95,20 +95,20 @@ class _Translation:
         return self.values.setdefault(value, len(self.values))
 
     def _step(self, op: TileOperation) -> Step:
-        result, operands = op.tile_result(), op.tile_operands()
+        results, operands = op.tile_results(), op.tile_operands()
         scale, parameters = (op.scale, op.parameters()) if isinstance(op, tile.MatmulOp) else (None, ())
         step = Step(
             op.name,
             tuple(self._number(v) for v in operands),
-            None if result is None else self._number(result),
-            0 if result is None else tile.tile_capacity(result),
+            self._number(results[0]) if results else None,
+            tile.tile_capacity(results[0]) if results else 0,
             op.mask,
             isinstance(op, tile.MatmulOp) and op.acc is not None,
             None if scale is None else operands.index(scale),
             tuple(operands.index(each) for each in parameters),
+            tuple((self._number(each), tile.tile_capacity(each)) for each in results[1:]),
         )
-        if result is not None and op.into is not None:
-            self.pinned[self._number(result)] = op.into.number
+        self.pinned.update((self._number(result), hand.number) for result, hand in zip(results, op.hands))
         self.steps.append((step, op))
         return step
 
@@ -145,8 +145,8 @@ class _Translation:
             slots = [SlotAttr.get(*plan.names[number, n]) for n in range(len(step.uses))]
             if slots:
                 op.properties["slots"] = ArrayAttr(slots)
-            if step.defines is not None:
-                op.properties["into"] = HandAttr(Hand(HANDS[plan.hands[step.defines]]))
+            if step.results:
+                op.place([HandAttr(Hand(HANDS[plan.hands[value]])) for value, _ in step.results])
 
 
 def trip_count(op: scf.ForOp) -> int | None:

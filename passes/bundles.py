@@ -40,23 +40,23 @@ def dimension(lb: int, value: int, register: int | None) -> Instruction:
     return make(f"B.DIM.LB{lb}", RegSrc=register or 0, uimm17=0 if register is not None else value)
 
 
-def _bindings(
-    op: tile.TileOperation, result: tile.TileType | tile.PredicateType | None, mask: int | None = None
-) -> list[Instruction]:
-    """B.IOT records: sources two by two, the destination with the last of them; for the PEs of the operation."""
+def _bindings(op: tile.TileOperation, mask: int | None = None) -> list[Instruction]:
+    """B.IOT records: sources two by two, a destination in each of the last; for the PEs of the operation."""
     slots = [tile_selector(s.number, s.distance.data) for s in (op.slots or ())]
+    types = [cast("TileType | tile.PredicateType", result.type) for result in op.tile_results()]
+    destinations = list(zip(types, op.hands, strict=True))
     mode = PE_MODE[prefix_mask(op.pes.value.data) if mask is None else mask]
     records: list[Instruction] = []
-    groups = [slots[n : n + 2] for n in range(0, len(slots), 2)] or [[]]
-    for number, group in enumerate(groups):
-        last = number == len(groups) - 1
+    count = max(-(-len(slots) // 2), len(destinations))
+    for number in range(count):
+        group = slots[2 * number : 2 * number + 2]
         fields: dict[str, int] = {f"SrcTile{n}": s for n, s in enumerate(group)}
         key = "S" * len(group)
-        if last and result is not None:
-            assert op.into is not None
+        if number >= count - len(destinations):
+            type_, hand = destinations[number - count]
             key += "D"
-            fields |= {"SizeCode": result.size_code, "DstTile": op.into.number}
-        records.append(make(f"B.IOT.{key}", PEMode=mode, L=int(last), **fields))
+            fields |= {"SizeCode": type_.size_code, "DstTile": hand.number}
+        records.append(make(f"B.IOT.{key}", PEMode=mode, L=int(number == count - 1), **fields))
     return records
 
 
@@ -72,7 +72,7 @@ def load(
     else:
         attributes = [_cube_attributes(_LOAD_LAYOUT[layout])]
     ior = make("B.IOR", RegSrc0=base, RegSrc1=stride)
-    return [start, *attributes, *dims, ior, *_bindings(op, type_, mask), STOP]
+    return [start, *attributes, *dims, ior, *_bindings(op, mask), STOP]
 
 
 def load_shared(op: tile.LoadSharedOp, base: int, stride: int, dims: Sequence[Instruction]) -> list[Instruction]:
@@ -101,7 +101,7 @@ def store(
     layout = type_.layout.data
     attributes = [] if layout is TileLayout.NORM else [_cube_attributes(_STORE_LAYOUT[layout])]
     ior = make("B.IOR", RegSrc0=base, RegSrc1=stride)
-    return [start, *attributes, *dims, ior, *_bindings(op, None, mask), STOP]
+    return [start, *attributes, *dims, ior, *_bindings(op, mask), STOP]
 
 
 def _cube_attributes(code: LayoutCode) -> Instruction:
@@ -113,8 +113,7 @@ def compare(op: tile.CompareOp, dims: Sequence[Instruction]) -> list[Instruction
     type_ = cast(TileType, op.lhs.type)
     start = make("BSTART.TEPL", Mode=_TCMP.mode, Function=_TCMP.function, DataType=type_.dtype.code)
     attributes = make("B.DATR", CMode=_CMODE[op.predicate.data], PadValueOrByteId=_PAD_NULL)
-    result = cast(tile.PredicateType, op.result.type)
-    return [start, attributes, *dims, dimension(2, type_.cols.data, None), *_bindings(op, result), STOP]
+    return [start, attributes, *dims, dimension(2, type_.cols.data, None), *_bindings(op), STOP]
 
 
 def scatter(op: tile.ScatterOp, base: int, dims: Sequence[Instruction]) -> list[Instruction]:
@@ -122,7 +121,7 @@ def scatter(op: tile.ScatterOp, base: int, dims: Sequence[Instruction]) -> list[
     type_ = cast(TileType, op.data.type)
     start = make("BSTART.MSCATTER.MASK", DataType=type_.dtype.code)
     col = dimension(2, type_.cols.data, None)
-    return [start, *dims, col, make("B.IOR", RegSrc0=base), *_bindings(op, None), STOP]
+    return [start, *dims, col, make("B.IOR", RegSrc0=base), *_bindings(op), STOP]
 
 
 def matmul(
@@ -136,7 +135,7 @@ def matmul(
 
     ``view`` is the register with the first cell of A, where that is part of a Shared tile.
     """
-    a, b, d = (cast("TileType | SharedType", v.type) for v in (op.a, op.b, op.result))
+    a, b = (cast("TileType | SharedType", v.type) for v in (op.a, op.b))
     start = make("BSTART.TMATMUL" if op.acc is None else "BSTART.TMATMUL.ACC", DataType=a.dtype.code)
     post = op.post_processing
     attributes = []
@@ -149,6 +148,11 @@ def matmul(
         TransA=int(op.trans_a is not None),
         TransB=int(op.trans_b is not None),
         CScaleEn=int(op.scale is not None),
+        RowMaxEn=int(op.row_max is not None),
+        RowMaxInit=int(op.initial is not None),
+        GroupMaxEn=int(op.group_max is not None),
+        GroupNCode=op.group_code,
+        MaxAbsEn=int(op.absolute is not None),
     )
     ior = [make("B.IOR", **{f"RegSrc{n}": register for n, register in enumerate(words)})] if words else []
     shared = []
@@ -157,4 +161,4 @@ def matmul(
             shared.append(make("B.IOS", SharedTID=source.shared.value.data, PEMode=PE_MODE[prefix_mask(PE_COUNT)]))
         if operand is op.a and view is not None:
             shared.append(make("B.SUBVIEW", SrcSelect=0, RegSrc=view, SubviewSizeCode=a.size_code))
-    return [start, *attributes, fpatr, *dims, *ior, *shared, *_bindings(op, cast(TileType, d), mask), STOP]
+    return [start, *attributes, fpatr, *dims, *ior, *shared, *_bindings(op, mask), STOP]

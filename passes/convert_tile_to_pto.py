@@ -369,6 +369,17 @@ class _Lowering:
         with self._operand(x) as left, self._operand(y) as right:
             self._inst("MUL", RegDst=self._define(op.result), SrcL=left, SrcR=right)
 
+    def shift_right(self, op: arith.ShRUIOp) -> None:
+        places = _constant(op.rhs)
+        if places is None:
+            reject(op, "arith.shrui by a computed number has no lowering to instructions")
+        with self._operand(op.lhs) as x:
+            self._inst("SRLI", RegDst=self._define(op.result), SrcL=x, shamt=places)
+
+    def divide(self, op: arith.DivUIOp) -> None:
+        with self._operand(op.lhs) as x, self._operand(op.rhs) as y:
+            self._inst("DIVU", RegDst=self._define(op.result), SrcL=x, SrcR=y)
+
     def minimum(self, op: arith.MinUIOp) -> None:
         with self._operand(op.lhs) as x, self._operand(op.rhs) as y:
             self._inst("MINU", RegDst=self._define(op.result), SrcL=x, SrcR=y)
@@ -532,6 +543,8 @@ _LOWERINGS: dict[type[Operation], Callable[[_Lowering, Operation], None]] = {
     arith.AddiOp: _Lowering.add,
     arith.SubiOp: _Lowering.sub,
     arith.MuliOp: _Lowering.mul,
+    arith.ShRUIOp: _Lowering.shift_right,
+    arith.DivUIOp: _Lowering.divide,
     arith.MinUIOp: _Lowering.minimum,
     arith.AndIOp: _Lowering.and_,
     arith.CmpiOp: _Lowering.compare_index,

@@ -24,6 +24,8 @@ _CHEAP = (
     arith.AddiOp,
     arith.SubiOp,
     arith.MuliOp,
+    arith.ShRUIOp,
+    arith.DivUIOp,
     arith.MinUIOp,
     arith.AndIOp,
     arith.CmpiOp,

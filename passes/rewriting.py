@@ -130,6 +130,14 @@ class Emitter:
             return x
         return self.emit(arith.MuliOp(self.index(x), self.index(y))).result
 
+    def divided(self, x: Index, divisor: int) -> Index:
+        """``x // divisor``."""
+        if isinstance(x, int):
+            return x // divisor
+        if divisor & (divisor - 1) == 0:
+            return self.emit(arith.ShRUIOp(x, self.index(divisor.bit_length() - 1))).result
+        return self.emit(arith.DivUIOp(x, self.index(divisor))).result
+
     def minimum(self, x: Index, y: Index) -> Index:
         if isinstance(x, int) and isinstance(y, int):
             return min(x, y)

@@ -39,6 +39,7 @@ from xdsl.ir import (
 )
 from xdsl.irdl import (
     AttrSizedOperandSegments,
+    AttrSizedResultSegments,
     IRDLOperation,
     base,
     irdl_attr_definition,
@@ -46,6 +47,7 @@ from xdsl.irdl import (
     operand_def,
     opt_operand_def,
     opt_prop_def,
+    opt_result_def,
     prop_def,
     result_def,
     traits_def,
@@ -59,7 +61,7 @@ from ptoc.dialects.attributes import Predicate, PredicateAttr, dtype_of, element
 from ptoc.dialects.postprocessing import NOTHING, Post, PostAttr, post_attr
 from ptoc.isa import dtypes, layouts
 from ptoc.isa.dtypes import DType
-from ptoc.isa.postprocess import PreQuantMode, ReluMode
+from ptoc.isa.postprocess import GROUP_COLUMNS, PreQuantMode, ReluMode
 from ptoc.isa.registers import (
     CELL_BYTES,
     GENERATIONS,
@@ -439,15 +441,26 @@ class TileOperation(IRDLOperation):
         """Tile operands in the order of the bundle's sources."""
         return tuple(v for v in self.operands if isinstance(v.type, TileType | PredicateType))
 
-    def tile_result(self) -> SSAValue | None:
-        """The Local tile this operation publishes, if any."""
-        return next((r for r in self.results if isinstance(r.type, TileType | PredicateType)), None)
+    def tile_results(self) -> tuple[SSAValue, ...]:
+        """The Local tiles this operation publishes, in the order of the bundle's destinations."""
+        return tuple(r for r in self.results if isinstance(r.type, TileType | PredicateType))
+
+    @property
+    def hands(self) -> tuple[HandAttr, ...]:
+        """The hands of the results; empty before they are allocated."""
+        return () if self.into is None else (self.into,)
+
+    def place(self, hands: Sequence[HandAttr]) -> None:
+        """Say in which hands the results are published."""
+        (self.into,) = hands
 
     def verify_(self) -> None:
         if self.mask not in PE_MODE or not self.mask:
             raise VerifyException("one to four PEs take part")
         if self.slots is not None and len(self.slots) != len(self.tile_operands()):
             raise VerifyException("one slot per tile operand")
+        if self.into is not None and len(self.hands) != len(self.tile_results()):
+            raise VerifyException("one hand per tile result")
         self.verify_operation()
 
     def verify_operation(self) -> None:
@@ -722,6 +735,9 @@ class MatmulOp(RowsOperation):
     is stored as ``k x m``, with ``trans_b`` the Shared B as ``n x k``. ``scale`` is CScale: a column of bytes, by whose
     powers of two the rows of ``acc`` are divided first; ``words`` and ``slopes`` hold the parameters that ``post``
     leaves to the columns.
+
+    Further results are maxima of the sums, before ``post``: ``row_max`` of each row and of ``initial``, ``group_max``
+    of each ``group`` columns; of magnitudes with ``absolute``. ``beside`` are their hands.
     """
 
     name = "tile.matmul"
@@ -729,6 +745,7 @@ class MatmulOp(RowsOperation):
     a = operand_def(TileType | SharedType)
     b = operand_def(TileType | SharedType)
     scale = opt_operand_def(TileType)
+    initial = opt_operand_def(TileType)
     words = opt_operand_def(TileType)
     slopes = opt_operand_def(TileType)
     m = operand_def(IndexType)
@@ -737,14 +754,21 @@ class MatmulOp(RowsOperation):
     trans_a = opt_prop_def(UnitAttr)
     trans_b = opt_prop_def(UnitAttr)
     post = opt_prop_def(PostAttr)
+    group = opt_prop_def(IntegerAttr.constr(i64))
+    absolute = opt_prop_def(UnitAttr)
+    beside = opt_prop_def(ArrayAttr[HandAttr])
     result = result_def(TileType)
-    irdl_options = (AttrSizedOperandSegments(as_property=True),)
+    row_max = opt_result_def(TileType)
+    group_max = opt_result_def(TileType)
+    irdl_options = (AttrSizedOperandSegments(as_property=True), AttrSizedResultSegments(as_property=True))
     assembly_format = (
         "$a `,` $b (`trans_a` $trans_a^)? (`trans_b` $trans_b^)? "
         "(`acc` $acc^ `:` type($acc))? (`scale` $scale^ `:` type($scale))? "
+        "(`initial` $initial^ `:` type($initial))? "
         "(`words` $words^ `:` type($words))? (`slopes` $slopes^ `:` type($slopes))? "
-        "`size` $m `,` $n `,` $k (`post` $post^)? `pes` $pes (`rest` $rest^)? "
-        f"{_NAMES} attr-dict `:` type($a) `,` type($b) `->` type($result)"
+        "`size` $m `,` $n `,` $k (`post` $post^)? (`group` $group^)? (`absolute` $absolute^)? "
+        f"`pes` $pes (`rest` $rest^)? {_NAMES} (`beside` $beside^)? attr-dict "
+        "`:` type($a) `,` type($b) `->` type($result) (`row_max` type($row_max)^)? (`group_max` type($group_max)^)?"
     )
     traits = traits_def(Pure())
 
@@ -764,12 +788,18 @@ class MatmulOp(RowsOperation):
         rest: int = 0,
         trans_a: bool = False,
         trans_b: bool = False,
+        row_max: TileType | None = None,
+        initial: SSAValue | None = None,
+        group_max: TileType | None = None,
+        group: int = 0,
+        absolute: bool = False,
     ) -> None:
-        flags = unit_attrs(trans_a=trans_a, trans_b=trans_b)
+        flags = unit_attrs(trans_a=trans_a, trans_b=trans_b, absolute=absolute)
+        groups: dict[str, Attribute] = {"group": IntegerAttr(group, i64)} if group else {}
         super().__init__(
-            operands=[acc, a, b, scale, words, slopes, *size],
-            properties={"pes": _pes(pes)} | _rest(rest) | flags | post_attr(post),
-            result_types=[result],
+            operands=[acc, a, b, scale, initial, words, slopes, *size],
+            properties={"pes": _pes(pes)} | _rest(rest) | flags | groups | post_attr(post),
+            result_types=[result, row_max, group_max],
         )
 
     @property
@@ -785,8 +815,21 @@ class MatmulOp(RowsOperation):
             raise VerifyException(f"no matmul takes {a} and {b}")
         return self.post_processing.mode(accumulator, d)
 
+    @property
+    def hands(self) -> tuple[HandAttr, ...]:
+        return (*super().hands, *(self.beside or ()))
+
+    def place(self, hands: Sequence[HandAttr]) -> None:
+        self.into, *beside = hands
+        self.beside = ArrayAttr(beside) if beside else None
+
+    @property
+    def group_code(self) -> int:
+        """GroupNCode of B.FPATR."""
+        return 0 if self.group is None else GROUP_COLUMNS.index(self.group.value.data)
+
     def parameters(self) -> tuple[SSAValue, ...]:
-        """The tiles that are no operands of the product."""
+        """The tiles that are read for this bundle alone, and are no operands of the product."""
         return tuple(each for each in (self.scale, self.words, self.slopes) if each is not None)
 
     @property
@@ -831,10 +874,12 @@ class MatmulOp(RowsOperation):
             raise VerifyException("what differs by column stands in tiles")
         if self.scale is not None:
             self._verify_scale(cast(TileType, self.scale.type))
+        accumulator = dtypes.accumulator(cast("TileType | SharedType", a).dtype, cast("TileType | SharedType", b).dtype)
+        assert accumulator is not None
+        self._verify_maxima(accumulator)
         if self.acc is None:
             return
         c = cast(TileType, self.acc.type)
-        accumulator = dtypes.accumulator(cast("TileType | SharedType", a).dtype, cast("TileType | SharedType", b).dtype)
         if c.dtype != accumulator or c.layout != layout:
             raise VerifyException("the accumulator has the accumulator type and the layout of the result")
         if mode.code == 0 and c.capacity != d.capacity:
@@ -848,6 +893,25 @@ class MatmulOp(RowsOperation):
         type_ = cast(TileType, words.type)
         if (type_.dtype, type_.layout.data, type_.shape[0]) != (dtypes.U64, TileLayout.NORM, 1):
             raise VerifyException("parameters by column are one row of 64-bit words")
+
+    def _verify_maxima(self, accumulator: DType) -> None:
+        if self.initial is not None and self.row_max is None:
+            raise VerifyException("RowMaxIn needs row maxima")
+        if self.absolute is not None and self.row_max is None and self.group_max is None:
+            raise VerifyException("there are no maxima of magnitudes here")
+        if (self.group is not None) != (self.group_max is not None):
+            raise VerifyException("group maxima, and they alone, have a number of columns")
+        if self.group is not None and self.group.value.data not in GROUP_COLUMNS[1:]:
+            raise VerifyException(f"no group has {self.group.value.data} columns")
+        rows = cast(TileType, self.result.type).shape[0]
+        for value in (self.row_max, self.initial, self.group_max):
+            if value is None:
+                continue
+            type_ = cast(TileType, value.type)
+            if (type_.dtype, type_.layout.data, type_.shape[0]) != (accumulator, TileLayout.NORM, rows):
+                raise VerifyException(f"maxima of {rows} rows are row-major, in {accumulator}")
+            if value is not self.group_max and type_.shape[1] != 1:
+                raise VerifyException("maxima of rows are a column")
 
     def _verify_scale(self, scale: TileType) -> None:
         if self.acc is None or not cast(TileType, self.acc.type).dtype.is_float:

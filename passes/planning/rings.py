@@ -23,7 +23,8 @@ class Step:
     """One bundle: the values it reads in source order, and the value it publishes on the PEs of ``mask``.
 
     ``accumulates`` marks a bundle whose first source is the accumulator C, ``scale`` is the position of CScale, and
-    ``parameters`` are those of all sources that are no operands of the product.
+    ``parameters`` are those of all sources that are no operands of the product. ``beside`` are further values that it
+    publishes, with their bytes.
     """
 
     name: str
@@ -34,11 +35,12 @@ class Step:
     accumulates: bool = False
     scale: int | None = None
     parameters: tuple[int, ...] = ()
+    beside: tuple[tuple[int, int], ...] = ()
 
     @property
-    def distinct(self) -> tuple[int, ...]:
-        """Positions of the sources whose selector may not be the number of the result's hand."""
-        return ((0,) if self.accumulates else ()) + (() if self.scale is None else (self.scale,))
+    def results(self) -> tuple[tuple[int, int], ...]:
+        """The values that it publishes, in this order, with their bytes."""
+        return () if self.defines is None else ((self.defines, self.nbytes), *self.beside)
 
 
 @dataclass(frozen=True, slots=True)
@@ -226,7 +228,7 @@ def _defines(items: Program) -> Iterator[int]:
             yield from _defines(item.body)
             yield from (value for c in item.carried for value in (c.argument, c.result))
         elif isinstance(item, Step):
-            yield from () if item.defines is None else (item.defines,)
+            yield from (value for value, _ in item.results)
         else:
             yield item.result
             yield from (item.item,) if isinstance(item, Pop) else ()
@@ -366,15 +368,17 @@ class _Replay:
                 raise DoesNotFit(
                     f"{step.name}: source {position} stands at different distances in its hand on different paths", step
                 )
-        if step.defines is None:
-            return
-        hand = self.hands[step.defines]
-        for position in step.distinct:
-            self.check_selector(step, self.names[number, position], hand)
+        hands = [self.hands[value] for value, _ in step.results]
+        if step.accumulates:
+            self.check_selector(step, self.names[number, 0], hands[:1])
+        if step.scale is not None:
+            self.check_selector(step, self.names[number, step.scale], hands)
         for position in range(len(step.uses)):
-            if self.names[number, position] == (hand, GENERATIONS):
+            hand, distance = self.names[number, position]
+            if distance + hands.count(hand) > GENERATIONS:
                 raise DoesNotFit(f"{step.name}: it would retire one of its own sources", step)
-        self.publish(step, hand, pes)
+        for (value, nbytes), hand in zip(step.results, hands):
+            self.publish(step, value, nbytes, hand, pes)
 
     def locate(self, step: Step, value: int, pes: tuple[int, ...]) -> tuple[int, int]:
         generation = self.state.bound[value]
@@ -389,24 +393,24 @@ class _Replay:
             raise DoesNotFit(f"{step.name}: a source stands at different distances on different PEs", step)
         return hand, distances.pop()
 
-    def check_selector(self, step: Step, name: tuple[int, int], hand: int) -> None:
+    def check_selector(self, step: Step, name: tuple[int, int], hands: Sequence[int]) -> None:
+        """The number of a selector may not be that of the hand of any of these results."""
         selector = GENERATIONS * name[0] + name[1] - 1
-        if selector == hand:
+        if selector in hands:
             raise DoesNotFit(
-                f"{step.name}: {HANDS[name[0]]}#{name[1]} may not feed a result in hand {HANDS[hand]}", step
+                f"{step.name}: {HANDS[name[0]]}#{name[1]} may not feed a result in hand {HANDS[selector]}", step
             )
 
-    def publish(self, step: Step, hand: int, pes: tuple[int, ...]) -> None:
-        assert step.defines is not None
+    def publish(self, step: Step, value: int, nbytes: int, hand: int, pes: tuple[int, ...]) -> None:
         state = self.state
         generation = state.next_generation
         state.next_generation += 1
-        state.bound[step.defines] = generation
+        state.bound[value] = generation
         self.published[generation] = hand
         for pe in pes:
             before = state.rings[pe][hand]
-            kept = ((older, nbytes + step.nbytes) for older, nbytes in before[: GENERATIONS - 1])
-            ring = state.rings[pe][hand] = [(generation, step.nbytes), *kept]
+            kept = ((older, nbytes + others) for older, others in before[: GENERATIONS - 1])
+            ring = state.rings[pe][hand] = [(generation, nbytes), *kept]
             used = state.used[pe] + ring[-1][1] - (before[-1][1] if before else 0)
             state.used[pe] = used
             self.peak = max(self.peak, used)
@@ -449,9 +453,9 @@ def _roles(program: Program) -> dict[int, str]:
                     roles[value] = "invariant"
             for position in item.parameters:
                 roles[item.uses[position]] = "invariant"
-            if item.defines is not None:
-                depth_of[item.defines] = depth
-                roles.setdefault(item.defines, "stream")
+            for result, _ in item.results:
+                depth_of[result] = depth
+                roles.setdefault(result, "stream")
 
     walk(program, 0)
     return roles

@@ -95,6 +95,44 @@ def test_selector_of_the_scale() -> None:
     assert plan(program).hands[2] == N
 
 
+def test_a_bundle_with_several_results() -> None:
+    """They are published in order, and all count where they share a hand with each other or with a source."""
+    step = replace(define(2, 0, 1, accumulates=True), beside=((3, 128), (4, 128)))
+    program = [define(0), define(1), step, use(2, 3, 4, 0)]
+    assert names_of(program, {0: U, 1: T, 2: T, 3: T, 4: M})[2:] == [(T, 2), (T, 1), (M, 1), (U, 1)]
+    assert names_of(program, {0: U, 1: U, 2: U, 3: U, 4: U})[2:] == [(U, 3), (U, 2), (U, 1), (U, 5)]
+
+
+def test_the_selector_of_an_accumulator_is_held_against_the_first_result() -> None:
+    step = replace(define(1, 0, accumulates=True), beside=((2, 128),))
+    names_of([define(0), step], {0: T, 1: U, 2: T})
+    with pytest.raises(DoesNotFit, match="may not feed a result in hand T"):
+        replay([define(0), step], {0: T, 1: T, 2: U})
+
+
+def test_the_selector_of_a_scale_is_held_against_every_result() -> None:
+    step = replace(define(2, 0, 1, accumulates=True), scale=1, parameters=(1,), beside=((3, 128),))
+    names_of([define(0), define(1), step], {0: M, 1: N, 2: U, 3: T})
+    with pytest.raises(DoesNotFit, match="T#1 may not feed a result in hand T"):
+        replay([define(0), define(1), step], {0: M, 1: T, 2: U, 3: T})
+
+
+def test_two_results_in_a_hand_retire_two_tiles() -> None:
+    step = replace(define(16, 0), beside=((17, 128),))
+    hands = dict.fromkeys(range(18), T)
+    assert names_of([*map(define, range(14)), step], hands) == [(T, 14)]
+    with pytest.raises(DoesNotFit, match="retire one of its own sources"):
+        replay([*map(define, range(15)), step], hands)
+    assert names_of([*map(define, range(15)), step], hands | {17: U}) == [(T, 15)]
+
+
+def test_every_result_takes_room() -> None:
+    step = replace(define(0, nbytes=128 * KIB), beside=((1, 128 * KIB), (2, 128)))
+    with pytest.raises(PoolFull):
+        replay([step], {0: T, 1: U, 2: M})
+    assert replay([replace(step, beside=step.beside[:1])], {0: T, 1: U}).peak_bytes == 256 * KIB
+
+
 def test_other_sources_than_the_accumulator_have_no_such_rule() -> None:
     program = [define(0), define(1), define(2, 1, 0, accumulates=False), use(2)]
     assert names_of(program, {0: U, 1: T, 2: T})[:2] == [(T, 1), (U, 1)]
@@ -362,12 +400,15 @@ def _assert_sound(program: Program, found: Plan, any_trips: Iterator[int]) -> No
             assert all(machine.resolve(pe, hand, distance) == binding[value] for pe in pes)
         if step.defines is None:
             continue
-        hand = found.hands[step.defines]
+        results = [(step.defines, step.nbytes), *step.beside]
+        hands = [found.hands[value] for value, _ in results]
         sources = [found.names[number[id(step)], n] for n in range(len(step.uses))]
-        assert (hand, 16) not in sources
+        retired = [(hand, 16 - n) for hand in hands for n in range(hands.count(hand))]
+        assert not set(retired) & set(sources)
         if step.accumulates:
-            assert 16 * sources[0][0] + sources[0][1] - 1 != hand
-        binding[step.defines] = machine.publish(pes, hand, step.nbytes)
+            assert 16 * sources[0][0] + sources[0][1] - 1 != hands[0]
+        for (value, nbytes), hand in zip(results, hands):
+            binding[value] = machine.publish(pes, hand, nbytes)
 
 
 def _steps(program: Program) -> Iterator[Step]:
@@ -400,18 +441,19 @@ class _Draw:
             value = self.new() if self.draw(st.integers(0, 4)) else None
             accumulates = value is not None and bool(uses) and self.draw(st.booleans())
             nbytes = self.draw(st.sampled_from([128, 1 * KIB, 8 * KIB, 32 * KIB])) if value is not None else 0
+            more = self.draw(st.sampled_from([0, 0, 0, 1, 2])) if value is not None else 0
+            beside = tuple((self.new(), 128) for _ in range(more))
             # A name per step, so that equal steps stay apart.
             self.steps += 1
-            items.append(Step(f"s{self.steps}", uses, value, nbytes, mask, accumulates))
-            if value is not None:
-                live.append(value)
+            items.append(Step(f"s{self.steps}", uses, value, nbytes, mask, accumulates, beside=beside))
+            live += [each for each, _ in items[-1].results]
         return items
 
     def loop(self, live: list[int], mask: int, depth: int) -> tuple[Loop, list[int]]:
         initials = self.draw(st.lists(st.sampled_from(live), max_size=2)) if live else []
         arguments = [self.new() for _ in initials]
         body = self.items([*live, *arguments], mask, depth + 1)
-        defined = [s.defines for s in body if isinstance(s, Step) and s.defines is not None]
+        defined = [value for s in body if isinstance(s, Step) for value, _ in s.results]
         carried = []
         for initial, argument in zip(initials, arguments):
             yielded = self.draw(st.sampled_from([*defined, argument]))
@@ -464,5 +506,5 @@ def _carried(program: Program) -> Iterator[Carried]:
 
 
 def _values(program: Program) -> set[int]:
-    defined = {s.defines for s in _steps(program) if s.defines is not None}
+    defined = {value for s in _steps(program) for value, _ in s.results}
     return defined | {v for c in _carried(program) for v in (c.argument, c.result)}

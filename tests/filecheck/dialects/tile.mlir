@@ -31,6 +31,10 @@ func.func @every_operation(%x: memref<16x32xf16>, %w: memref<32x8xf16>, %c: memr
   %d = tile.matmul %a, %b size %16, %8, %32 pes 4 : !tile.tile<16x32xf16, cube_m16>, !tile.tile<32x8xf16, cube_n8> -> !tile.tile<16x8xf32, cube_m16>
   // CHECK: tile.matmul [[A]], {{%.*}} acc {{%.*}} : !tile.tile<16x8xf32, cube_m16> size {{%.*}} post <relu> pes 4 slots [#tile.slot<M 1>, #tile.slot<T 1>, #tile.slot<U 1>] into N
   %e = tile.matmul %a, %b acc %d : !tile.tile<16x8xf32, cube_m16> size %16, %8, %32 post <relu> pes 4 slots [#tile.slot<M 1>, #tile.slot<T 1>, #tile.slot<U 1>] into N : !tile.tile<16x32xf16, cube_m16>, !tile.tile<32x8xf16, cube_n8> -> !tile.tile<16x8xf16, cube_m16>
+  // Maxima of rows and groups are further results, with hands of their own.
+  // CHECK: tile.matmul {{.*}} initial {{%.*}} : !tile.tile<16x1xf32, norm> size {{%.*}} post <relu> group 8 absolute pes 4 slots [#tile.slot<T 1>, #tile.slot<U 1>, #tile.slot<M 2>] into N beside [#tile<hand M>, #tile<hand T>] : {{.*}} -> !tile.tile<16x8xf16, cube_m16> row_max !tile.tile<16x1xf32, norm> group_max !tile.tile<16x1xf32, norm>
+  %first = tile.load %c[%0] stride %32 size %16, %4 pes 4 into M : memref<16x8xf32> -> !tile.tile<16x1xf32, norm>
+  %f, %row, %group = tile.matmul %a, %b initial %first : !tile.tile<16x1xf32, norm> size %16, %8, %32 post <relu> group 8 absolute pes 4 slots [#tile.slot<T 1>, #tile.slot<U 1>, #tile.slot<M 2>] into N beside [#tile<hand M>, #tile<hand T>] : !tile.tile<16x32xf16, cube_m16>, !tile.tile<32x8xf16, cube_n8> -> !tile.tile<16x8xf16, cube_m16> row_max !tile.tile<16x1xf32, norm> group_max !tile.tile<16x1xf32, norm>
   // CHECK: tile.store {{.*}} pes 4 : !tile.tile<16x8xf32, cube_m16> -> memref<16x8xf32>
   tile.store %d, %c[%0] stride %32 size %16, %8 pes 4 : !tile.tile<16x8xf32, cube_m16> -> memref<16x8xf32>
   // CHECK: tile.load_shared %x[{{.*}}] stride {{%.*}} size {{%.*}}, {{%.*}} shared 0 pes 1 : memref<16x32xf16> -> !tile.shared<16x32xf16>

@@ -160,3 +160,75 @@ func.func @transposed_local(%n: index, %a: !tile.tile<16x32xf16, cube_m16>, %b: 
   func.return
 }
 // CHECK: only a Shared operand is transposed
+
+// -----
+
+func.func @row_maxima(%a: !tile.tile<16x32xf16, cube_m16>, %b: !tile.tile<32x8xf16, cube_n8>, %n: index) {
+  %0, %1 = tile.matmul %a, %b size %n, %n, %n pes 1 : !tile.tile<16x32xf16, cube_m16>, !tile.tile<32x8xf16, cube_n8> -> !tile.tile<16x8xf32, cube_m16> row_max !tile.tile<16x2xf32, norm>
+  func.return
+}
+// CHECK: maxima of rows are a column
+
+// -----
+
+func.func @type_of_maxima(%a: !tile.tile<16x32xf16, cube_m16>, %b: !tile.tile<32x8xf16, cube_n8>, %n: index) {
+  %0, %1 = tile.matmul %a, %b size %n, %n, %n pes 1 : !tile.tile<16x32xf16, cube_m16>, !tile.tile<32x8xf16, cube_n8> -> !tile.tile<16x8xf32, cube_m16> row_max !tile.tile<16x1xsi32, norm>
+  func.return
+}
+// CHECK: maxima of 16 rows are row-major, in FP32
+
+// -----
+
+func.func @layout_of_maxima(%a: !tile.tile<16x32xf16, cube_m16>, %b: !tile.tile<32x8xf16, cube_n8>, %n: index) {
+  %0, %1 = tile.matmul %a, %b size %n, %n, %n pes 1 : !tile.tile<16x32xf16, cube_m16>, !tile.tile<32x8xf16, cube_n8> -> !tile.tile<16x8xf32, cube_m16> row_max !tile.tile<16x1xf32, cube_m16>
+  func.return
+}
+// CHECK: maxima of 16 rows are row-major, in FP32
+
+// -----
+
+func.func @rows_of_maxima(%a: !tile.tile<16x32xf16, cube_m16>, %b: !tile.tile<32x8xf16, cube_n8>, %n: index) {
+  %0, %1 = tile.matmul %a, %b size %n, %n, %n group 8 pes 1 : !tile.tile<16x32xf16, cube_m16>, !tile.tile<32x8xf16, cube_n8> -> !tile.tile<16x8xf32, cube_m16> group_max !tile.tile<32x1xf32, norm>
+  func.return
+}
+// CHECK: maxima of 16 rows are row-major, in FP32
+
+// -----
+
+func.func @initial_of_nothing(%a: !tile.tile<16x32xf16, cube_m16>, %b: !tile.tile<32x8xf16, cube_n8>, %n: index, %i: !tile.tile<16x1xf32, norm>) {
+  %0 = tile.matmul %a, %b initial %i : !tile.tile<16x1xf32, norm> size %n, %n, %n pes 1 : !tile.tile<16x32xf16, cube_m16>, !tile.tile<32x8xf16, cube_n8> -> !tile.tile<16x8xf32, cube_m16>
+  func.return
+}
+// CHECK: RowMaxIn needs row maxima
+
+// -----
+
+func.func @groups_of_seven(%a: !tile.tile<16x32xf16, cube_m16>, %b: !tile.tile<32x8xf16, cube_n8>, %n: index) {
+  %0, %1 = tile.matmul %a, %b size %n, %n, %n group 7 pes 1 : !tile.tile<16x32xf16, cube_m16>, !tile.tile<32x8xf16, cube_n8> -> !tile.tile<16x8xf32, cube_m16> group_max !tile.tile<16x1xf32, norm>
+  func.return
+}
+// CHECK: no group has 7 columns
+
+// -----
+
+func.func @groups_of_none(%a: !tile.tile<16x32xf16, cube_m16>, %b: !tile.tile<32x8xf16, cube_n8>, %n: index) {
+  %0 = tile.matmul %a, %b size %n, %n, %n group 8 pes 1 : !tile.tile<16x32xf16, cube_m16>, !tile.tile<32x8xf16, cube_n8> -> !tile.tile<16x8xf32, cube_m16>
+  func.return
+}
+// CHECK: group maxima, and they alone, have a number of columns
+
+// -----
+
+func.func @no_magnitudes(%a: !tile.tile<16x32xf16, cube_m16>, %b: !tile.tile<32x8xf16, cube_n8>, %n: index) {
+  %0 = tile.matmul %a, %b size %n, %n, %n absolute pes 1 : !tile.tile<16x32xf16, cube_m16>, !tile.tile<32x8xf16, cube_n8> -> !tile.tile<16x8xf32, cube_m16>
+  func.return
+}
+// CHECK: there are no maxima of magnitudes here
+
+// -----
+
+func.func @hands(%a: !tile.tile<16x32xf16, cube_m16>, %b: !tile.tile<32x8xf16, cube_n8>, %n: index) {
+  %0, %1 = tile.matmul %a, %b size %n, %n, %n pes 1 slots [#tile.slot<T 1>, #tile.slot<U 1>] into T : !tile.tile<16x32xf16, cube_m16>, !tile.tile<32x8xf16, cube_n8> -> !tile.tile<16x8xf32, cube_m16> row_max !tile.tile<16x1xf32, norm>
+  func.return
+}
+// CHECK: one hand per tile result

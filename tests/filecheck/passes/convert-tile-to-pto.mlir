@@ -125,3 +125,67 @@ func.func @transposed(%a: memref<32x128xf16>, %b: memref<64x32xf16>, %out: memre
 // CHECK-NEXT: pto.inst "B.FPATR None, None, 0, 0, 0, 0, 0, 1, 1, 0"
 // CHECK:      pto.inst "BSTART.TMATMUL.ACC FP16"
 // CHECK-NEXT: pto.inst "B.FPATR None, None, 0, 0, 0, 0, 0, 1, 1, 0"
+
+// -----
+
+// Every destination has a record of its own, the last of them; the sources come two by two. B.FPATR says which maxima.
+func.func @maxima(%a: memref<16x32xf16>, %out: memref<16x16xf32>) {
+  %0 = arith.constant 0 : index
+  %1 = arith.constant 1 : index
+  %2 = arith.constant 2 : index
+  %4 = arith.constant 4 : index
+  %8 = arith.constant 8 : index
+  %16 = arith.constant 16 : index
+  %32 = arith.constant 32 : index
+  %64 = arith.constant 64 : index
+  %x = tile.load %a[%0] stride %64 size %16, %32 pes 1 into T : memref<16x32xf16> -> !tile.tile<16x32xf16, cube_m16>
+  %y = tile.load %a[%0] stride %32 size %32, %16 pes 1 into T : memref<16x32xf16> -> !tile.tile<32x16xf16, cube_n8>
+  %first = tile.load %out[%0] stride %64 size %16, %1 pes 1 into M : memref<16x16xf32> -> !tile.tile<16x1xf32, norm>
+  %d, %row, %group = tile.matmul %x, %y initial %first : !tile.tile<16x1xf32, norm> size %16, %16, %32 group 8 pes 1 slots [#tile.slot<T 2>, #tile.slot<T 1>, #tile.slot<M 1>] into U beside [#tile<hand M>, #tile<hand N>] : !tile.tile<16x32xf16, cube_m16>, !tile.tile<32x16xf16, cube_n8> -> !tile.tile<16x16xf32, cube_m16> row_max !tile.tile<16x1xf32, norm> group_max !tile.tile<16x2xf32, norm>
+  %e, %other = tile.matmul %x, %y size %16, %16, %32 absolute pes 1 slots [#tile.slot<T 2>, #tile.slot<T 1>] into U beside [#tile<hand M>] : !tile.tile<16x32xf16, cube_m16>, !tile.tile<32x16xf16, cube_n8> -> !tile.tile<16x16xf32, cube_m16> row_max !tile.tile<16x1xf32, norm>
+  tile.store %group, %out[%0] stride %64 size %16, %2 pes 1 slots [#tile.slot<N 1>] : !tile.tile<16x2xf32, norm> -> memref<16x16xf32>
+  func.return
+}
+// CHECK-LABEL: pto.program @maxima
+// CHECK:       pto.inst "BSTART.TMATMUL FP16"
+// CHECK-NEXT:  pto.inst "B.FPATR None, None, 1, 1, 1, 1, 0, 0, 0, 0"
+// CHECK:       pto.inst "B.IOT T#2, T#1, mask=0001, ->U<4>"
+// CHECK-NEXT:  pto.inst "B.IOT M#1, mask=0001, ->M<1>"
+// CHECK-NEXT:  pto.inst "B.IOT mask=0001, last, ->N<1>"
+// CHECK:       pto.inst "B.FPATR None, None, 0, 1, 0, 0, 1, 0, 0, 0"
+// CHECK:       pto.inst "B.IOT T#2, T#1, mask=0001, ->U<4>"
+// CHECK-NEXT:  pto.inst "B.IOT mask=0001, last, ->M<1>"
+// CHECK:       pto.inst "BSTART.TSTORE FP32"
+// CHECK:       pto.inst "B.IOT N#1, mask=0001, last"
+
+// -----
+
+// Index arithmetic of groups of columns.
+func.func @divided_columns(%a: memref<64x48xf32>, %out: memref<64x1xf32>) {
+  %0 = arith.constant 0 : index
+  %1 = arith.constant 1 : index
+  %3 = arith.constant 3 : index
+  %4 = arith.constant 4 : index
+  %48 = arith.constant 48 : index
+  %96 = arith.constant 96 : index
+  scf.for %i = %0 to %96 step %48 {
+    %x = arith.divui %i, %48 : index
+    %y = arith.shrui %i, %3 : index
+    %z = arith.addi %x, %y : index
+    %t = tile.load %a[%z] stride %4 size %4, %1 pes 1 into T : memref<64x48xf32> -> !tile.tile<4x1xf32, norm>
+    tile.store %t, %out[%i] stride %4 size %4, %1 pes 1 slots [#tile.slot<T 1>] : !tile.tile<4x1xf32, norm> -> memref<64x1xf32>
+  }
+  func.return
+}
+// CHECK-LABEL: pto.program @divided_columns
+// CHECK:       divu
+// CHECK:       srli {{.*}}, 3,
+
+// -----
+
+func.func @shifted_by_a_computed_number(%a: memref<64x4xf32>) {
+  %pe = tile.pe_id
+  %x = arith.shrui %pe, %pe : index
+  func.return
+}
+// CHECK: arith.shrui by a computed number has no lowering to instructions
