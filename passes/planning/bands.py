@@ -47,6 +47,9 @@ B_NAME = 63
 RESIDENT_NAME = 24
 """The first Shared tile with rows of A that stay."""
 
+GROUP_MAX_HAND = A_HAND
+"""The hand of group maxima: what else stands there is read by the bundle behind it."""
+
 
 @dataclass(frozen=True, slots=True)
 class Lane:
@@ -88,6 +91,15 @@ class Lane:
     def parts(self) -> int:
         """Bundles for what each PE does on its own: dimensions are one value for all PEs of a bundle."""
         return (self.whole_pes > 0) + (self.rest > 0)
+
+    @property
+    def max_hand(self) -> int:
+        """The hand of row maxima beside these accumulators, which stand in T or U."""
+        return 1 - self.hand
+
+    def maxima_bytes(self, dtype: DType, cols: int) -> int:
+        """Capacity of a row-major tile with so many maxima of each of a PE's rows."""
+        return size_bytes(size_code(self.pe_rows * cols * dtype.nbytes))
 
     def tile_bytes(self, dtype: DType, cols: int) -> int:
         """Capacity of a tile with a PE's rows of a group."""
@@ -190,11 +202,19 @@ def local_bytes(shape: MatmulShape, band: Band, techniques: Techniques = ALL) ->
     if deepest:
         tiles.append(_cube_bytes(layouts.CUBE_N8, shape.b, deepest, width))
         tiles.append(max(lane.tile_bytes(shape.a, deepest) for lane in band.lanes))
+    for lane in band.lanes:
+        tiles += [lane.maxima_bytes(shape.accumulator, 1)] * shape.row_max
+        tiles += [lane.maxima_bytes(shape.accumulator, width // shape.group)] if shape.group else []
     if not band.local and band.depth and not techniques.shared_a:
         tiles.append(max(lane.tile_bytes(shape.a, band.depth) for lane in band.lanes))
     if not band.local and band.depth and not techniques.shared_b:
         tiles.append(_cube_bytes(layouts.CUBE_N8, shape.b, band.depth, width))
     return GENERATIONS * sum(tiles)
+
+
+def carries_maxima(shape: MatmulShape, columns: Columns) -> bool:
+    """Whether the maximum of a row is found in several steps, so that it has to start somewhere."""
+    return shape.row_max and columns.slots * columns.blocks > 1
 
 
 def band_cost(shape: MatmulShape, band: Band, techniques: Techniques = ALL) -> Cost:
@@ -209,7 +229,8 @@ def band_cost(shape: MatmulShape, band: Band, techniques: Techniques = ALL) -> C
     streamed = len(together) - (band.resident > 0)
     tiles = sum(a_tiles(shape, lane) for lane in lanes)
 
-    bundles = parts * slots * (2 if shape.has_c else 1)
+    starts = shape.initial or carries_maxima(shape, columns)
+    bundles = parts * (slots * (shape.has_c + shape.stored + (shape.group > 0)) + shape.row_max + starts)
     bundles += len(together) * slots * (1 + (groups if techniques.shared_a else parts))
     bundles += streamed * columns.blocks * (tiles if techniques.shared_a else parts)
     bundles += len(alone) * slots * (1 + 2 * parts) + (tiles if band.resident else 0)
@@ -227,7 +248,9 @@ def band_cost(shape: MatmulShape, band: Band, techniques: Techniques = ALL) -> C
         a=band.rows * a_products * shape.a.bits // 8,
         b=band.repeat * b_products * columns.moved * shape.b.bits // 8,
         c=sums * shape.accumulator.nbytes * shape.has_c,
-        d=sums * shape.result.nbytes,
+        d=sums * shape.result.nbytes * shape.stored,
+        maxima=band.rows * (shape.row_max + starts) * shape.accumulator.nbytes
+        + (sums // shape.group * shape.accumulator.nbytes if shape.group else 0),
         bundles=band.repeat * bundles,
         issued=band.repeat * issued * columns.issued,
         local_bytes=local_bytes(shape, band, techniques),

@@ -75,22 +75,25 @@ def _slots(n: int, width: int) -> int:
     return n // width + (n % width).bit_count()
 
 
-def _first(n: int, width: int, slots: int) -> int | None:
+def _first(n: int, width: int, slots: int, unit: int) -> int | None:
     """A first width with which ``n`` columns take exactly ``slots`` slots; whole cells if possible."""
-    widths = [1 << bit for bit in range(width.bit_length()) if 1 << bit <= n]
+    widths = [1 << bit for bit in range(width.bit_length()) if unit <= 1 << bit <= n]
     fitting = [w for w in widths if 1 + _slots(n - w, width) == slots]
     return max(fitting, key=lambda w: (w >= CELL_COLS, w == _lowest(n, width), w), default=None)
 
 
 @lru_cache(maxsize=1024)
-def cut_columns(total: int, width: int, most: int) -> Columns | None:
+def cut_columns(total: int, width: int, most: int, unit: int = 1) -> Columns | None:
     """The cut with the fewest blocks of at most ``most`` slots, then with the fewest slots and the least padding.
 
-    ``None`` where there is none.
+    All slots begin and end at multiples of ``unit``, a power of two. ``None`` where there is no such cut.
     """
+    if total % unit or width % unit:
+        return None
     fewest = -(-total // (most * width))
-    for blocks in range(fewest, fewest + 4):
-        cuts = [*_cuts(total, width, most, blocks), *_overlapping_cuts(total, width, most, blocks)]
+    # Slots that cannot become narrower make up for nothing: in the end each is a block of its own.
+    for blocks in range(fewest, fewest + 4 if unit == 1 else total // unit + 1):
+        cuts = [*_cuts(total, width, most, blocks, unit), *_overlapping_cuts(total, width, most, blocks)]
         found = min(cuts, key=lambda c: (c.slots, c.issued, c.overlap, -c.block), default=None)
         if found is not None:
             return found
@@ -109,18 +112,19 @@ def _overlapping_cuts(total: int, width: int, most: int, blocks: int) -> Iterato
             yield replace(columns, total=total, overlap=overlap)
 
 
-def _cuts(total: int, width: int, most: int, blocks: int) -> Iterator[Columns]:
+def _cuts(total: int, width: int, most: int, blocks: int, unit: int = 1) -> Iterator[Columns]:
     if blocks == 1:
         if _slots(total, width) <= most:
             only = _lowest(total, width)
             yield Columns(total, total, _slots(total, width), width, only, only)
         return
-    even = -(-total // (blocks * CELL_COLS)) * CELL_COLS
-    for block in range(even, most * width + 1, CELL_COLS):
+    step = max(unit, CELL_COLS)
+    even = -(-total // (blocks * step)) * step
+    for block in range(even, most * width + 1, step):
         last = total - (blocks - 1) * block
         slots = _slots(block, width)
         if last <= 0:
             return
-        first = _first(last, width, slots) if slots <= most else None
+        first = _first(last, width, slots, unit) if slots <= most else None
         if first is not None:
             yield Columns(total, block, slots, width, _lowest(block, width), first)

@@ -20,12 +20,16 @@ ON_CHIP_BYTES = PE_COUNT * LOCAL_POOL_BYTES + SHARED_POOL_BYTES
 
 @dataclass(frozen=True, slots=True)
 class Cost:
-    """Bytes between memory and the core by operand, bundles, issued multiply-adds, and how full the pools get."""
+    """Bytes between memory and the core by operand, bundles, issued multiply-adds, and how full the pools get.
+
+    ``maxima`` are those of rows and groups, and what the former start from.
+    """
 
     a: int = 0
     b: int = 0
     c: int = 0
     d: int = 0
+    maxima: int = 0
     bundles: int = 0
     issued: int = 0
     local_bytes: int = field(default=0, compare=False)
@@ -33,7 +37,7 @@ class Cost:
 
     @property
     def traffic(self) -> int:
-        return self.a + self.b + self.c + self.d
+        return self.a + self.b + self.c + self.d + self.maxima
 
     def __add__(self, other: Cost) -> Cost:
         return Cost(
@@ -41,6 +45,7 @@ class Cost:
             self.b + other.b,
             self.c + other.c,
             self.d + other.d,
+            self.maxima + other.maxima,
             self.bundles + other.bundles,
             self.issued + other.issued,
             max(self.local_bytes, other.local_bytes),
@@ -62,8 +67,8 @@ def operand_bound(shape: MatmulShape) -> float:
 
 def lower_bound(shape: MatmulShape) -> float:
     """The least bytes between memory and one core, results and C included."""
-    sums = shape.m * shape.n
-    return sums * (shape.accumulator.nbytes * shape.has_c + shape.result.nbytes) + operand_bound(shape)
+    c = shape.m * shape.n * shape.accumulator.nbytes * shape.has_c
+    return c + shape.result_bytes + shape.maxima_bytes + operand_bound(shape)
 
 
 def k_cell(shape: MatmulShape, layout: str) -> int:

@@ -42,21 +42,29 @@ def _problem(shape: MatmulShape, room: Room) -> Iterator[str]:
     start = "scaled C" if shape.scaled else "C" if shape.has_c else "zero"
     yield (
         f"{shape.m} x {shape.n} sums of {shape.k} products: {shape.a} by {shape.b}, added in {shape.accumulator} "
-        f"from {start} on, stored as {shape.result}"
+        f"from {start} on, {f'stored as {shape.result}' if shape.stored else 'not stored'}"
     )
+    if room.maxima:
+        kinds = ["every row"] * room.row_max + [f"every {room.group} columns of it"] * (room.group > 0)
+        yield f"maxima: of {' and of '.join(kinds)}"
     if room.pool == LOCAL_POOL_BYTES:
         why = "the kernel does nothing else"
     else:
         others = ["the kernel's other work"] * (not room.alone) + ["tiles of parameters"] * room.parameters
+        others += ["what is left in the hands of other bands"] * room.maxima
         why = f"the rest of the pool is for {' and '.join(others)}"
     hands = ", ".join(HANDS[: room.hands])
-    yield f"room for accumulators: {room.pool:,} bytes of Local tiles on each PE, in {hands}; {why}"
+    what = "accumulators and row maxima" if room.row_max else "accumulators"
+    yield f"room for {what}: {room.pool:,} bytes of Local tiles on each PE, in {hands}; {why}"
 
 
 def _bound(shape: MatmulShape) -> Iterator[str]:
     sums, once, operands = shape.m * shape.n, shape.a_bytes + shape.b_bytes, operand_bound(shape)
     element = shape.accumulator.nbytes
-    terms = [(sums * shape.result.nbytes, "every result goes out once")]
+    terms = [(shape.result_bytes, "every result goes out once")] if shape.stored else []
+    if shape.maxima_bytes:
+        more = ", and what those of rows start from comes in once" if shape.initial else ""
+        terms.append((shape.maxima_bytes, f"every maximum goes out once{more}"))
     if shape.has_c:
         terms.insert(0, (sums * element, "every element of C comes in once"))
     if operands > once:

@@ -60,6 +60,12 @@ UTILIZATION = 0.98
 LOCAL_DEPTH_BYTES = 256
 """Bytes of a row of A in a Local tile."""
 
+WIDE_GROUP = 64
+"""Columns of a group from which on accumulators have hardly a choice of widths."""
+
+WIDE_GROUP_BYTES = LOCAL_POOL_BYTES * 3 // 4
+"""Bytes of each PE for these, whatever else the kernel does: sixteen tiles of 32 x 64 sums fill half of the pool."""
+
 _AGED_OUT = GENERATIONS * CELL_BYTES
 """Bytes of a hand whose tiles have been aged out by the smallest ones."""
 
@@ -101,16 +107,27 @@ class Room:
     """What a product may take of the pools.
 
     All of them where it has the kernel ``alone``; but ``parameters``, the tiles that scale sums and post-process them,
-    take Local room and a hand.
+    take Local room and a hand. Maxima of ``group`` columns share that hand; those of rows take T or U, and accumulators
+    the other. Hands of maxima differ between bands, so what is aged out there is set aside.
     """
 
     alone: bool = True
     parameters: bool = False
+    row_max: bool = False
+    group: int = 0
 
     @property
     def pool(self) -> int:
         """Bytes of Local tiles on each PE."""
-        return LOCAL_POOL_BYTES if self.alone and not self.parameters else LOCAL_POOL_BYTES // 2
+        whole = LOCAL_POOL_BYTES if self.alone and not self.parameters else LOCAL_POOL_BYTES // 2
+        if self.group >= WIDE_GROUP:
+            whole = WIDE_GROUP_BYTES
+        return whole - len(HANDS) * _AGED_OUT if self.maxima else whole
+
+    @property
+    def maxima(self) -> bool:
+        """Whether maxima are found at all."""
+        return self.row_max or self.group > 0
 
     @property
     def shared(self) -> int:
@@ -120,7 +137,7 @@ class Room:
     @property
     def hands(self) -> int:
         """The first so many hands."""
-        return len(HANDS) - self.parameters
+        return 2 if self.row_max else len(HANDS) - (self.parameters or self.group > 0)
 
 
 ALONE = Room()
@@ -202,6 +219,8 @@ def plan_product(shape: MatmulShape, room: Room = ALONE, techniques: Techniques 
 def candidates(shape: MatmulShape, room: Room = ALONE, techniques: Techniques = ALL) -> list[ProductPlan]:
     """A plan for every way to cut the rows; with Local operands where Shared ones would waste cells."""
     budget = _Budget.of(room, techniques)
+    if shape.group & (shape.group - 1):
+        return [] if shape.trans_a or shape.trans_b else _narrow_plans(shape, budget)
     plans = list(_plans(shape, budget, head=0))
     if any(plan.utilization >= UTILIZATION for plan in plans) or shape.trans_a or shape.trans_b:
         return plans
@@ -252,6 +271,9 @@ def _narrowed(found: Sequence[tuple[T, Cost]]) -> Iterator[tuple[Rule, float, Se
 def _plans(shape: MatmulShape, budget: _Budget, *, head: int) -> Iterator[ProductPlan]:
     """Plans with ``head`` products of Local operands."""
     hands = HANDS_BESIDE_LOCAL if head else budget.shared_hands
+    if shape.row_max or shape.group >= WIDE_GROUP:
+        # Row maxima take a hand for each lane, and wide accumulators leave no room for several.
+        hands = 1
     for cut in _row_cuts(shape, budget.live, hands):
         plan = _stack(shape, _bands(shape, cut, budget, head))
         if plan is not None:
@@ -324,7 +346,9 @@ def _row_cuts(shape: MatmulShape, live: int, hands: int) -> Iterator[tuple[_Rows
 
     A band has up to ``hands`` hands, and a hand holds up to ``live`` accumulators.
     """
-    full, rest = divmod(shape.m, GROUP_ROWS)
+    # Accumulators as wide as the widest groups of columns leave no room for tiles of maxima.
+    group_rows = HALF_GROUP_ROWS if shape.group == WIDTHS[0] else GROUP_ROWS
+    full, rest = divmod(shape.m, group_rows)
     bottom = _bottoms(rest, transposed=shape.trans_a)
 
     def banded(lanes: Sequence[tuple[int, int]]) -> list[_Rows]:
@@ -339,13 +363,13 @@ def _row_cuts(shape: MatmulShape, live: int, hands: int) -> Iterator[tuple[_Rows
 
     for groups in range(1, min(full, len(HANDS) * live) + 1):
         repeat, left = divmod(full, groups)
-        tail = ((left, GROUP_ROWS), *bottom) if left else bottom
+        tail = ((left, group_rows), *bottom) if left else bottom
         for over in (1, 2, 4):
             if groups % over or groups // over > live or over > hands:
                 continue
-            main = _Rows(repeat, ((groups // over, GROUP_ROWS),) * over)
+            main = _Rows(repeat, ((groups // over, group_rows),) * over)
             yield (main, *banded(tail))
-            if bottom and repeat == 1 and over == 1 and not left:
+            if bottom and repeat == 1 and over == 1 < hands and not left:
                 yield (*banded((*main.lanes, *bottom)),)
     if not full:
         yield (*banded(bottom),)
@@ -372,7 +396,7 @@ def _band(shape: MatmulShape, rows: _Rows, budget: _Budget, head: int) -> tuple[
         return None
     most = budget.live // max(groups for groups, _ in rows.lanes)
     for width in WIDTHS if most else ():
-        columns = cut_columns(shape.n, width, most)
+        columns = cut_columns(shape.n, width, most, shape.group or 1)
         lanes = _lanes(rows.lanes, columns.slots, hands) if columns is not None else None
         if columns is None or lanes is None:
             continue
@@ -436,18 +460,30 @@ def _narrow_plans(shape: MatmulShape, budget: _Budget) -> list[ProductPlan]:
 
     What is left at the bottom is one group, or two of better cells, for each of which B is read once more.
     """
+    room = budget.pool - len(HANDS) * _AGED_OUT
     for group_rows in (GROUP_ROWS, HALF_GROUP_ROWS):
         full, rest = divmod(shape.m, group_rows)
         plans = []
         for bottom in dict.fromkeys((_bottom(rest), ((1, rest),) if rest else ())):
             counts = _even(full, budget.live) + [(1, groups, rows) for groups, rows in bottom]
             counts = [(repeat, groups, rows or group_rows) for repeat, groups, rows in counts]
-            room = budget.pool - len(HANDS) * _AGED_OUT
-            plans.append(_stack(shape, [_local_band(shape, room, each) for each in counts]))
+            for columns in _local_columns(shape):
+                plans.append(_stack(shape, [_local_band(shape, room, each, columns) for each in counts]))
         found = [plan for plan in plans if plan is not None]
         if found:
             return found
     return []
+
+
+def _local_columns(shape: MatmulShape) -> Iterator[Columns]:
+    """All columns as one slot; with group maxima, of which a bundle gives a power of two, as blocks of one slot."""
+    if not shape.group:
+        yield Columns(shape.n, shape.n, 1, shape.n, shape.n, shape.n)
+        return
+    width = shape.group
+    while shape.n % width == 0 and width <= 2 * WIDTHS[0]:
+        yield Columns(shape.n, width, 1, width, width, width)
+        width *= 2
 
 
 def _even(full: int, live: int) -> list[tuple[int, int, int]]:
@@ -459,12 +495,13 @@ def _even(full: int, live: int) -> list[tuple[int, int, int]]:
     return [(repeat, groups, 0), *([(1, left, 0)] if left else [])]
 
 
-def _local_band(shape: MatmulShape, pool: int, rows: tuple[int, int, int]) -> tuple[Band, Cost] | None:
+def _local_band(
+    shape: MatmulShape, pool: int, rows: tuple[int, int, int], columns: Columns
+) -> tuple[Band, Cost] | None:
     """One lane of (repeat, groups, rows) with Local operands, as deep as the pool allows."""
     repeat, groups, group_rows = rows
     lanes = _lanes(((groups, group_rows),), 1, HANDS_BESIDE_LOCAL)
     assert lanes is not None
-    columns = Columns(shape.n, shape.n, 1, shape.n, shape.n, shape.n)
     deepest = LOCAL_DEPTH_BYTES * 8 // max(shape.a.bits, shape.b.bits)
     for depth in _halves(deepest):
         band = Band(0, repeat, lanes, columns, min(depth, shape.k), local=True)

@@ -22,7 +22,9 @@ class MatmulShape:
     """``m x n`` sums of ``k`` products of types ``a`` and ``b``; ``has_c`` when they start from a matrix.
 
     ``result`` is the type in memory; ``scaled`` says that the first piece of a sum scales C, ``trans_a`` and
-    ``trans_b`` that an operand lies in memory as its transpose.
+    ``trans_b`` that an operand lies in memory as its transpose. ``row_max`` asks for the maximum of every row of sums,
+    from a matrix column on with ``initial``, ``group`` for that of so many columns of each; without ``stored`` the
+    maxima are all that is wanted.
     """
 
     m: int
@@ -36,6 +38,10 @@ class MatmulShape:
     scaled: bool = False
     trans_a: bool = False
     trans_b: bool = False
+    row_max: bool = False
+    initial: bool = False
+    group: int = 0
+    stored: bool = True
 
     @property
     def started(self) -> bool:
@@ -53,6 +59,17 @@ class MatmulShape:
     @property
     def b_bytes(self) -> int:
         return self.k * self.n * self.b.bits // 8
+
+    @property
+    def result_bytes(self) -> int:
+        """Bytes of the sums as they are stored."""
+        return self.m * self.n * self.result.nbytes * self.stored
+
+    @property
+    def maxima_bytes(self) -> int:
+        """Bytes of all maxima, and of what those of rows start from."""
+        groups = self.n // self.group if self.group else 0
+        return self.m * (self.row_max + self.initial + groups) * self.accumulator.nbytes
 
     def part(self, area: Rectangle) -> MatmulShape:
         """The product that computes part of the result."""

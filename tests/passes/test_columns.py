@@ -85,3 +85,23 @@ def test_too_few_slots_for_ragged_columns() -> None:
 def test_whole_cells_stay_whole(total: int, width: int, most: int) -> None:
     columns = cut_columns(total, width, most)
     assert columns is None or columns.issued <= total * 1.1
+
+
+@given(st.integers(1, 600), st.sampled_from([8, 16, 32, 64, 128]), WIDTHS, st.integers(1, 15))
+def test_slots_of_whole_groups(groups: int, unit: int, width: int, most: int) -> None:
+    """Every slot begins and ends with a group of columns, whatever their number."""
+    columns = cut_columns(groups * unit, width, most, unit)
+    if width < unit:
+        assert columns is None
+        return
+    assert columns is not None
+    blocks = [columns.widths(n) for n in range(columns.blocks)]
+    assert sum(map(sum, blocks)) == groups * unit
+    assert {len(block) for block in blocks} == {columns.slots}
+    assert columns.slots <= most
+    assert all(w % unit == 0 and w <= width for block in blocks for w in block)
+    assert columns.blocks == 1 or columns.block % unit == 0
+
+
+def test_columns_that_are_no_groups_are_not_cut() -> None:
+    assert cut_columns(100, 64, 4, 8) is None

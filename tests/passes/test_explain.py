@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -50,9 +51,30 @@ def test_what_is_explained_is_the_plan_that_is_used(shape: MatmulShape, room: Ro
 
 
 @settings(deadline=None, max_examples=50)
+@given(shapes, rooms, st.sampled_from([0, 8, 48, 64, 128]), st.booleans(), st.booleans(), st.booleans())
+def test_maxima_are_explained(
+    shape: MatmulShape, room: Room, group: int, row_max: bool, initial: bool, stored: bool
+) -> None:
+    row_max = row_max or not group
+    n = group * (1 + shape.n // group) if group else shape.n
+    shape = replace(shape, n=n, group=group, row_max=row_max, initial=initial and row_max, stored=stored)
+    room = replace(room, row_max=row_max, group=group)
+    text, plan = explain(shape, room), plan_product(shape, room)
+    assert re.search(rf"^  chosen .* {plan.cost.traffic:,} .* {plan.cost.bundles:,} ", text, re.MULTILINE)
+    wanted = ["every row"] * row_max + [f"every {group} columns of it"] * (group > 0)
+    assert f"\nmaxima: of {' and of '.join(wanted)}\n" in text
+    assert ("not stored" in text) != stored
+    check_bound(text)
+
+
+@settings(deadline=None, max_examples=50)
 @given(shapes, rooms)
 def test_the_terms_of_the_bound_add_up(shape: MatmulShape, room: Room) -> None:
-    total, terms = re.search(r"lower bound: ([\d,]+) bytes\n((?:  .*\n)+)", explain(shape, room)).groups()  # type: ignore[union-attr]
+    check_bound(explain(shape, room))
+
+
+def check_bound(text: str) -> None:
+    total, terms = re.search(r"lower bound: ([\d,]+) bytes\n((?:  .*\n)+)", text).groups()  # type: ignore[union-attr]
     parts = [int(part.replace(",", "")) for part in re.findall(r"^ +([\d,]+)  ", terms, re.MULTILINE)]
     assert sum(parts) == int(total.replace(",", ""))
 

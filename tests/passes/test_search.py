@@ -24,7 +24,7 @@ from ptoc.isa.registers import (
 from ptoc.passes.planning.bands import A_HAND, B_HAND, Band, local_bytes, shared_bytes
 from ptoc.passes.planning.columns import CELL_COLS
 from ptoc.passes.planning.cost import issued_bound, lower_bound
-from ptoc.passes.planning.search import UTILIZATION, Room, candidates, plan_product
+from ptoc.passes.planning.search import UTILIZATION, NoPlan, Room, candidates, plan_product
 from ptoc.passes.planning.shapes import MatmulShape
 from ptoc.passes.planning.techniques import Techniques
 
@@ -60,6 +60,52 @@ def test_a_plan_covers_the_product_and_fits_the_machine(
     for band in plan.bands:
         assert band.columns.total == n
         assert_band_fits(shape, band, room)
+
+
+@settings(deadline=None)
+@given(
+    extents,
+    st.sampled_from([0, 8, 16, 32, 48, 64, 80, 96, 112, 128]),
+    st.integers(1, 40),
+    extents,
+    st.sampled_from(TYPES),
+    st.booleans(),
+    st.booleans(),
+    st.booleans(),
+    st.booleans(),
+)
+def test_a_plan_finds_maxima(
+    m: int,
+    group: int,
+    groups: int,
+    k: int,
+    types: tuple[DType, DType, DType],
+    has_c: bool,
+    row_max: bool,
+    alone: bool,
+    parameters: bool,
+) -> None:
+    """Rows are complete in one lane; groups are never cut, and a power of two of them belongs to each bundle."""
+    shape = replace(shape_of(m, (group or 1) * groups, k, types, has_c), group=group, row_max=row_max)
+    room = Room(alone, parameters, row_max, group)
+    plan = plan_product(shape, room)
+    assert sum(rows * cols for _, _, rows, cols in covered(plan.bands)) == m * shape.n
+    for band in plan.bands:
+        assert_band_fits(shape, band, room)
+        if row_max:
+            assert len(band.lanes) == 1
+            assert {band.lanes[0].hand, band.lanes[0].max_hand} == {0, 1}
+        if group:
+            assert A_HAND not in [lane.hand for lane in band.lanes]
+            widths = [w for n in range(band.columns.blocks) for w in band.columns.widths(n)]
+            assert not any(w % group or (w // group) & (w // group - 1) for w in widths)
+
+
+def test_transposed_operands_have_no_groups_of_other_sizes_than_powers_of_two() -> None:
+    shape = replace(shape_of(64, 96, 32, HALF, False), group=48)
+    assert plan_product(shape, Room(group=48)).bands[0].local
+    with pytest.raises(NoPlan):
+        plan_product(replace(shape, trans_b=True), Room(group=48))
 
 
 def assert_band_fits(shape: MatmulShape, band: Band, room: Room) -> None:
