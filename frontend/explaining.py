@@ -9,7 +9,7 @@ from ptoc.errors import SourceLocation
 from ptoc.passes.diagnostics import source_of
 from ptoc.passes.planning.explain import explain
 from ptoc.passes.products import product_of
-from ptoc.passes.tile_matmul import stored_matmuls
+from ptoc.passes.stored_matmuls import stored_matmuls, write_groups
 
 if TYPE_CHECKING:
     from ptoc.program import Program
@@ -22,8 +22,9 @@ def explanation_of(program: Program) -> str:
     if not matmuls:
         return f"{program.name} has no matmul, so no layout was chosen among several\n"
     texts = []
-    for number, (store, matmul, alone) in enumerate(matmuls, 1):
-        product, place = product_of(module, store, matmul), source_of(matmul)
+    alone = len(write_groups(module)) == 1
+    for number, stored in enumerate(matmuls, 1):
+        product, place = product_of(module, stored), source_of(stored.matmul)
         where = f", {SourceLocation(*place)}" if place else ""
         title = f"{program.name}: matmul {number} of {len(matmuls)}{where}\n"
         if product.batch:

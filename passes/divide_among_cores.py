@@ -25,8 +25,7 @@ from xdsl.passes import ModulePass
 
 from ptoc.dialects import nd
 from ptoc.dialects.attributes import shape_2d
-from ptoc.passes.materialize_operands import WRITES, Write
-from ptoc.passes.rewriting import the_function
+from ptoc.passes.stored_matmuls import Write, write_groups
 
 
 @dataclass(frozen=True)
@@ -34,35 +33,43 @@ class DivideAmongCores(ModulePass):
     name = "divide-among-cores"
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
-        writes = [_Accesses.of(each) for each in the_function(op).body.block.ops if isinstance(each, WRITES)]
-        for number, group in enumerate(_groups(writes)):
-            written = {each.write.dest for each in group}
-            shape = shape_2d(group[0].write.dest.type)
-            if len(group) == 1 and not isinstance(group[0].write, nd.ScatterOp):
+        nests = [_Accesses.of(writes) for writes in write_groups(op)]
+        for number, group in enumerate(_groups(nests)):
+            writes = [write for each in group for write in each.writes]
+            written, shape = {write.dest for write in writes}, shape_2d(writes[0].dest.type)
+            if len(group) == 1 and not isinstance(writes[0], nd.ScatterOp):
                 continue
             if all(each.visits_by_element(written, shape) for each in group):
-                for each in group:
-                    each.write.properties["together"] = IntegerAttr(number, i64)
+                for write in writes:
+                    write.properties["together"] = IntegerAttr(number, i64)
             else:
-                for each in group:
-                    each.write.properties["alone"] = UnitAttr()
+                for write in writes:
+                    write.properties["alone"] = UnitAttr()
 
 
 @dataclass(frozen=True)
 class _Accesses:
-    """A write and the arrays that it reads; ``whole`` are those of which an element may need any other."""
+    """The writes of a nest and the arrays that it reads; ``whole`` are those of which an element may need any other."""
 
-    write: Write
+    writes: Sequence[Write]
     elementwise: set[SSAValue] = field(default_factory=set)
     whole: set[SSAValue] = field(default_factory=set)
 
     @classmethod
-    def of(cls, write: Write) -> _Accesses:
-        found = cls(write)
-        for operand in write.operands:
+    def of(cls, writes: Sequence[Write]) -> _Accesses:
+        found = cls(writes)
+        for operand in (operand for write in writes for operand in write.operands):
             if isinstance(operand.type, TensorType):
                 found._read(operand, whole=False)
         return found
+
+    @property
+    def written(self) -> set[SSAValue]:
+        return {write.dest for write in self.writes}
+
+    @property
+    def read(self) -> set[SSAValue]:
+        return self.elementwise | self.whole
 
     def _read(self, value: SSAValue, *, whole: bool) -> None:
         op = cast(Operation, value.owner)
@@ -74,14 +81,13 @@ class _Accesses:
 
     def meets(self, other: _Accesses) -> bool:
         """Whether one of the two writes what the other reads or writes."""
-        mine, theirs = self.write.dest, other.write.dest
-        return mine is theirs or mine in other.elementwise | other.whole or theirs in self.elementwise | self.whole
+        return bool(self.written & (other.written | other.read) or other.written & self.read)
 
     def visits_by_element(self, written: set[SSAValue], shape: tuple[int, int]) -> bool:
         """Whether an iteration space of ``shape`` touches one element of each ``written`` array at a time."""
-        if isinstance(self.write, nd.ScatterOp) or isinstance(self.write.value.owner, nd.MatmulAccOp):
+        if any(isinstance(w, nd.ScatterOp) or isinstance(w.value.owner, nd.MatmulAccOp) for w in self.writes):
             return False
-        arrays = {self.write.dest, *self.elementwise} & written
+        arrays = (self.written | self.elementwise) & written
         return not self.whole & written and all(shape_2d(array.type) == shape for array in arrays)
 
 

@@ -98,9 +98,16 @@ class Epilogue:
     @classmethod
     def of(cls, op: nd.MatmulAccOp) -> Epilogue | None:
         """The bare sums of a matmul; ``None`` when it already does more."""
-        if op.post is not None or not accumulates_into(accumulator_of(op), element_of(op.result)):
+        more = op.post is not None or len(op.results) > 1
+        if more or not accumulates_into(accumulator_of(op), element_of(op.result)):
             return None
         return cls(op, op.acc, element_of(op.result), c_scale=op.scale)
+
+    @property
+    def inputs(self) -> tuple[SSAValue, ...]:
+        """The values that the sums are made of."""
+        values = (self.product.a, self.product.b, self.acc, self.c_scale)
+        return tuple(value for value in values if value is not None)
 
     @property
     def accumulator(self) -> DType:
@@ -310,16 +317,38 @@ def cast_to(op: Operation, e: Epilogue, target: DType) -> Epilogue:
     return replace(e, dtype=target, converted=True)
 
 
-def finished(op: Operation, e: Epilogue) -> nd.MatmulAccOp:
-    """The matmul that does all of it; an error at ``op``, its last step, when the machine does not."""
+def finished(
+    op: Operation,
+    e: Epilogue,
+    type_: TensorType,
+    *,
+    row_max: TensorType | None = None,
+    initial: SSAValue | None = None,
+    group_max: TensorType | None = None,
+    group: int = 0,
+    absolute: bool = False,
+) -> nd.MatmulAccOp:
+    """The matmul that does all of it and finds maxima; an error at ``op``, its last step, when the machine does not."""
     product = e.product
     _check_columns(op, e)
-    post = _post(op, e)
-    element = cast(TensorType, op.results[0].type)
     if product.axes and e.c_scale is not None:
         reject(op, "np.ldexp beside a stack of products is not supported", hint="divide before the call")
-    turned = {"trans_a": product.trans_a is not None, "trans_b": product.trans_b is not None}
-    return nd.MatmulAccOp(product.a, product.b, e.acc, element, post, e.c_scale, batch=product.axes, **turned)
+    return nd.MatmulAccOp(
+        product.a,
+        product.b,
+        e.acc,
+        type_,
+        _post(op, e),
+        e.c_scale,
+        trans_a=product.trans_a is not None,
+        trans_b=product.trans_b is not None,
+        batch=product.axes,
+        row_max=row_max,
+        initial=initial,
+        group_max=group_max,
+        group=group,
+        absolute=absolute,
+    )
 
 
 def _check_columns(op: Operation, e: Epilogue) -> None:

@@ -1,7 +1,8 @@
 """``fuse-epilogue``: what follows a matmul becomes part of it.
 
 ``c + a @ b`` starts the sum from ``c``; what follows is read into an ``Epilogue`` step by step, and done by B.FPATR. A
-matmul whose value is also used elsewhere is computed again for each use: it costs work, never a wrong number.
+matmul whose value is also used elsewhere is computed again for each use: it costs work, never a wrong number. Maxima of
+sums are found by a matmul that has to be computed anyway, where there is one.
 """
 
 from __future__ import annotations
@@ -13,12 +14,12 @@ from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.ir import Block, Operation, SSAValue
 from xdsl.passes import ModulePass
-from xdsl.rewriter import InsertPoint, Rewriter
 
 from ptoc.dialects import nd
 from ptoc.passes import epilogues
 from ptoc.passes.diagnostics import reject
 from ptoc.passes.epilogues import Epilogue, element_of, number_of, numbers_of
+from ptoc.passes.maxima import Maximum, from_initial, hosts_of, of_sums
 from ptoc.passes.rewriting import erase_dead, the_function
 
 
@@ -31,34 +32,53 @@ class FuseEpilogue(ModulePass):
         # A conversion that only widened an operand of a matmul has no user left, and needs none.
         erase_dead(block)
         known: dict[SSAValue, Epilogue] = {}
-        for each in block.ops:
-            epilogue = _read(each, known)
-            if epilogue is not None:
+        maxima: dict[SSAValue, Maximum] = {}
+        for each in list(block.ops):
+            maximum = _read_maximum(each, known, maxima)
+            epilogue = None if maximum is not None else _read(each, known)
+            if maximum is not None:
+                maxima[each.results[0]] = maximum
+            elif epilogue is not None:
                 known[each.results[0]] = epilogue
-        _write(block, known)
+        _write(block, known, maxima)
         erase_dead(block)
 
 
-def _write(block: Block, known: dict[SSAValue, Epilogue]) -> None:
-    """Make the matmuls of those values that something else than an epilogue needs."""
+def _write(block: Block, known: dict[SSAValue, Epilogue], maxima: dict[SSAValue, Maximum]) -> None:
+    """Make the matmuls of those values and maxima that something else than an epilogue needs."""
     needed: set[SSAValue] = set()
+    values: dict[Operation, Epilogue] = {}
+    found: dict[Operation, Maximum] = {}
     for op in reversed(list(block.ops)):
         if op.results and needed.isdisjoint(op.results):
             continue
-        if op.results and op.results[0] in known:
-            fused = epilogues.finished(op, known[op.results[0]])
-            fused.location = op.location
-            Rewriter.insert_op(fused, InsertPoint.before(op))
-            op.results[0].replace_all_uses_with(fused.result)
-            op = fused
-        _check_left(op)
-        needed.update(op.operands)
+        result = op.results[0] if op.results else None
+        if result in known:
+            values[op] = known[result]
+            needed.update(values[op].inputs)
+        elif result in maxima:
+            found[op] = maxima[result]
+            needed.update(found[op].inputs)
+        else:
+            _check_left(op)
+            needed.update(op.operands)
+    hosts = hosts_of(dict(reversed(values.items())), dict(reversed(found.items())), block)
+    # A matmul whose operand is another one has to be made before that takes its place.
+    for host in reversed(hosts):
+        host.make({op: n for n, op in enumerate(block.ops)})
 
 
 def _check_left(op: Operation) -> None:
     """An operation that belongs to a matmul alone, and became part of none."""
     if isinstance(op, nd.LdexpOp | nd.NegOp | nd.ColumnOp):
         epilogues.reject_ldexp(op)
+    if isinstance(op, nd.AbsOp):
+        reject(
+            op,
+            "np.abs is supported in front of a maximum only",
+            rule="B.FPATR MaxAbsEn: magnitudes are compared, not stored",
+            hint="np.abs(sums).max(axis=1), with the sums of a matmul",
+        )
     if isinstance(op, nd.CastOp):
         reject(
             op,
@@ -67,6 +87,21 @@ def _check_left(op: Operation) -> None:
             rule="B.FPATR converts a matmul's accumulator",
             hint="use astype on matmul operands (to widen them) or on the sums of a matmul (to narrow them)",
         )
+
+
+def _read_maximum(
+    op: Operation, known: dict[SSAValue, Epilogue], maxima: dict[SSAValue, Maximum]
+) -> Maximum | None:
+    """The maximum that an operation's value is; ``None`` for an operation of another kind."""
+    if isinstance(op, nd.MaxOp):
+        return of_sums(op, known)
+    if isinstance(op, nd.ReluOp) and op.source in maxima:
+        return from_initial(op, maxima[op.source], None)
+    if isinstance(op, nd.MaximumOp):
+        for value, other in ((op.lhs, op.rhs), (op.rhs, op.lhs)):
+            if value in maxima:
+                return from_initial(op, maxima[value], other)
+    return None
 
 
 def _read(op: Operation, known: dict[SSAValue, Epilogue]) -> Epilogue | None:

@@ -72,6 +72,7 @@ class LocalProduct:
             acc_type = TileType.get(tiling.m, tiling.n, product.shape.accumulator, self.layout)
             acc = product.c.load(e, row, col, (block.rows, width), block.pes, acc_type)
         result = self._sum(e, block, row, col, width, acc)
+        assert product.dest is not None
         product.dest.store(e, result, row, col, (block.rows, width), block.pes)
         return ()
 
@@ -120,4 +121,4 @@ class LocalProduct:
         share = block.rows, block.pes, 0
         return product.piece(
             e, acc, (a, b), size, block.pes, d_type, share=share, row=lambda: row, col=col, first=first, last=last
-        )
+        ).result

@@ -27,9 +27,7 @@ from ptoc.dialects import nd
 from ptoc.passes.arguments import SCRATCH, append_argument
 from ptoc.passes.diagnostics import reject
 from ptoc.passes.rewriting import erase_dead, the_function
-
-WRITES = (nd.StoreOp, nd.MaskedStoreOp, nd.ScatterOp)
-Write = nd.StoreOp | nd.MaskedStoreOp | nd.ScatterOp
+from ptoc.passes.stored_matmuls import WRITES, Write, write_groups
 
 
 @dataclass(frozen=True)
@@ -40,7 +38,7 @@ class MaterializeOperands(ModulePass):
         function = the_function(op)
         _refuse_transposes(function)
         _materialize_results(function)
-        _materialize_hazards(function)
+        _materialize_hazards(op, function)
         erase_dead(function.body.block)
 
 
@@ -64,19 +62,20 @@ def _materialize_results(function: func.FuncOp) -> None:
     for op in list(function.body.block.ops):
         if not isinstance(op, nd.MatmulAccOp | nd.WhereOp | nd.CompareOp | nd.SplatOp | nd.BroadcastOp):
             continue
-        uses = [use for use in op.result.uses if _needs_array(op, use.operation, use.index)]
-        if not uses:
-            continue
-        load = _through_memory(function, op.result, op)
-        for use in uses:
-            use.operation.operands[use.index] = load.result
+        for result in op.results:
+            uses = [use for use in result.uses if _needs_array(op, use.operation, use.index)]
+            if not uses:
+                continue
+            load = _through_memory(function, result, op)
+            for use in uses:
+                use.operation.operands[use.index] = load.result
 
 
 def _needs_array(op: Operation, user: Operation, index: int) -> bool:
     if isinstance(user, nd.StoreOp):
         return False
     if isinstance(op, nd.SplatOp):
-        return isinstance(user, nd.MatmulAccOp) and user.operands[index] is not user.acc
+        return isinstance(user, nd.MatmulAccOp) and user.operands[index] not in (user.acc, user.initial)
     if isinstance(op, nd.BroadcastOp):
         return isinstance(user, nd.BroadcastOp)
     if isinstance(op, nd.CompareOp):
@@ -96,17 +95,18 @@ def _through_memory(function: func.FuncOp, value: SSAValue, after: Operation) ->
     return load
 
 
-def _materialize_hazards(function: func.FuncOp) -> None:
+def _materialize_hazards(module: ModuleOp, function: func.FuncOp) -> None:
     """Copy arrays that are overwritten before, or while, a nest reloads them."""
     position = {op: n for n, op in enumerate(function.body.block.ops)}
     writes = [op for op in position if isinstance(op, WRITES)]
+    nests = [(group[0], write) for group in write_groups(module) for write in group]
     copied: set[nd.LoadOp] = set()
-    for write in writes:
+    for nest, write in nests:
         for load, elementwise in list(_loads(write)):
             if load in copied:
                 continue
             overwritten = any(
-                other.dest is load.source and position[load] < position[other] < position[write] for other in writes
+                other.dest is load.source and position[load] < position[other] < position[nest] for other in writes
             )
             if not overwritten and (elementwise or load.source is not write.dest):
                 continue
@@ -131,7 +131,9 @@ def _loads(write: Write) -> Iterator[tuple[nd.LoadOp, bool]]:
             if op.scale is not None:
                 yield from walk(op.scale, False)
             if op.acc is not None:
-                yield from walk(op.acc, elementwise)
+                yield from walk(op.acc, elementwise and value is op.result)
+            if op.initial is not None:
+                yield from walk(op.initial, elementwise and value is op.row_max)
         elif isinstance(op, Operation):
             inner = elementwise and not isinstance(op, nd.BroadcastOp)
             for operand in op.operands:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import cast
 
 from xdsl.dialects.builtin import MemRefType, ModuleOp, TensorType
@@ -13,24 +14,26 @@ from ptoc.dialects import nd, tile
 from ptoc.dialects.attributes import dtype_of, row_stride_bytes
 from ptoc.dialects.batching import Batch
 from ptoc.dialects.postprocessing import NOTHING, Post
-from ptoc.dialects.tile import SharedType, TileLayout, TileType
+from ptoc.dialects.tile import SharedType, SplatAttr, TileLayout, TileType
 from ptoc.isa import dtypes
 from ptoc.isa.dtypes import DType
-from ptoc.isa.postprocess import ReluMode
+from ptoc.isa.postprocess import ReluMode, least_maximum
 from ptoc.passes.epilogues import accumulator_of
 from ptoc.passes.planning.search import Room
 from ptoc.passes.planning.shapes import MatmulShape
 from ptoc.passes.planning.tiling import power_of_two
 from ptoc.passes.rewriting import Emitter, Index
-from ptoc.passes.tile_values import Array, array_of, column_of, splat_array, words_array
+from ptoc.passes.stored_matmuls import StoredMatmul
+from ptoc.passes.tile_values import Array, array_of, column_of, constant_array, splat_array, words_array
 
 
 @dataclass(frozen=True)
 class Product:
     """``dest = post(c / 2**scale + a @ b)``; ``top`` emits in front of the store it replaces.
 
-    ``a`` and ``b`` are the arrays as they lie in memory; ``alone`` says that one core does all of it. A ``batch`` has
-    such a product for each of its places, from these arrays on.
+    ``a`` and ``b`` are the arrays as they lie in memory; ``alone`` says that one core does all of it. ``row_max`` and
+    ``group_max`` take maxima of the sums, of magnitudes if ``absolute``; ``least`` makes what those of rows start from.
+    A ``batch`` has such a product, without maxima, for each of its places, from these arrays on.
     """
 
     top: Emitter
@@ -39,11 +42,15 @@ class Product:
     b: Array
     c: Array | None
     scale: Array | None
-    dest: Array
+    dest: Array | None
     post: Post
     words: Array | None
     slopes: Array | None
     alone: bool
+    row_max: Array | None
+    least: Callable[[], Array]
+    group_max: Array | None
+    absolute: bool
     batch: Batch = ()
 
     def further(self, e: Emitter, times: Index, a: int, b: int, results: int) -> Product:
@@ -54,17 +61,22 @@ class Product:
             a=self.a.below(e, times, a * (shape.k if shape.trans_a else shape.m)),
             b=self.b.below(e, times, b * (shape.n if shape.trans_b else shape.k)),
             c=None if self.c is None else self.c.below(e, times, results * shape.m),
-            dest=self.dest.below(e, times, results * shape.m),
+            dest=None if self.dest is None else self.dest.below(e, times, results * shape.m),
         )
 
     def room(self, *, alone: bool) -> Room:
         """The room for accumulators, in a kernel that the product has ``alone`` or not."""
-        return Room(alone, any(each is not None for each in (self.scale, self.words, self.slopes)))
+        parameters = any(each is not None for each in (self.scale, self.words, self.slopes))
+        return Room(alone, parameters, self.row_max is not None, self.shape.group)
 
     @property
     def postprocesses(self) -> bool:
         """Whether the last piece of a sum does more than add."""
         return self.post != NOTHING or self.shape.result != self.shape.accumulator
+
+    def maxima_type(self, rows: int, cols: int = 1) -> TileType:
+        """A tile with so many maxima of each row."""
+        return TileType.get(rows, cols, self.shape.accumulator, TileLayout.NORM)
 
     def type_of_piece(self, *, last: bool) -> DType:
         """What a piece of the sum results in: the accumulator, or at the end the result."""
@@ -84,11 +96,13 @@ class Product:
         col: Index,
         first: bool,
         last: bool,
-    ) -> SSAValue:
+        initial: SSAValue | None = None,
+    ) -> tile.MatmulOp:
         """One bundle's worth of the sum, ``acc + a @ b``: the first one scales ``acc``, the last one is post-processed.
 
         ``share`` are the rows of PEs with a full share, how many these are, and the rows of the PE behind them.
-        ``row`` emits the number of the first row of this PE, ``col`` is the first column.
+        ``row`` emits the number of the first row of this PE, ``col`` is the first column. The last one gives the maxima
+        too, those of rows from ``initial`` on.
         """
         scale = None
         if first and self.scale is not None:
@@ -99,28 +113,49 @@ class Product:
         rest = 0 if isinstance(operands[0].type, SharedType) else share[2]
         turned = {"trans_a": self.shape.trans_a, "trans_b": self.shape.trans_b}
         if not last:
-            return e.emit(tile.MatmulOp(acc, *operands, (m, n, k), pes, type_, scale=scale, rest=rest, **turned)).result
+            return e.emit(tile.MatmulOp(acc, *operands, (m, n, k), pes, type_, scale=scale, rest=rest, **turned))
         everyone = pes + (rest > 0)
         columns = TileType.get(1, power_of_two(type_.shape[1]), dtypes.U64, TileLayout.NORM)
         tiles = [
             None if array is None else array.load(e, 0, col, (1, n), everyone, columns)
             for array in (self.words, self.slopes)
         ]
-        post = self.post.from_tiles
+        rows, cols = type_.shape
+        group = self.shape.group
         return e.emit(
-            tile.MatmulOp(acc, *operands, (m, n, k), pes, type_, post, scale, *tiles, rest=rest, **turned)
-        ).result
+            tile.MatmulOp(
+                acc,
+                *operands,
+                (m, n, k),
+                pes,
+                type_,
+                self.post.from_tiles,
+                scale,
+                *tiles,
+                rest=rest,
+                **turned,
+                row_max=None if self.row_max is None else self.maxima_type(rows),
+                initial=initial,
+                group_max=None if self.group_max is None else self.maxima_type(rows, cols // group),
+                group=group,
+                absolute=self.absolute,
+            )
+        )
 
 
-def product_of(module: ModuleOp, store: nd.StoreOp, matmul: nd.MatmulAccOp) -> Product:
-    """The product that a store of a matmul stands for."""
-    top = Emitter.before(store)
+def product_of(module: ModuleOp, stored: StoredMatmul) -> Product:
+    """The product that the stores of a matmul stand for."""
+    top, matmul = Emitter.before(stored.stores[0]), stored.matmul
     m, n, k = matmul.size
     a, b = array_of(matmul.a), column_of(matmul.b)
-    dest = Array(store.dest, row_stride_bytes(cast(MemRefType, store.dest.type)))
+    dest = _destination(stored, matmul.result, column=matmul.is_column)
+    row_max = _destination(stored, matmul.row_max, column=True)
+    group_max = _destination(stored, matmul.group_max)
+    maxima = row_max is not None or group_max is not None
+    absolute = maxima and matmul.absolute is not None
     accumulator = accumulator_of(matmul)
-    stored = dtype_of(cast(TensorType, matmul.result.type).element_type)
-    result = accumulator if stored.bits == accumulator.bits else stored
+    element = dtype_of(cast(TensorType, matmul.result.type).element_type)
+    result = accumulator if element.bits == accumulator.bits else element
     post = matmul.post_processing
     words = post.quantization(post.mode(accumulator, result))
     return Product(
@@ -137,18 +172,44 @@ def product_of(module: ModuleOp, store: nd.StoreOp, matmul: nd.MatmulAccOp) -> P
             scaled=matmul.scale is not None,
             trans_a=matmul.trans_a is not None,
             trans_b=matmul.trans_b is not None,
+            row_max=row_max is not None,
+            initial=row_max is not None and matmul.initial is not None,
+            group=matmul.group.value.data if group_max is not None and matmul.group is not None else 0,
+            stored=dest is not None,
         ),
         a,
         b,
         _accumulator_array(top, module, matmul, n),
         None if matmul.scale is None else column_of(matmul.scale),
-        replace(dest, stride=dest.dtype.nbytes) if matmul.is_column else dest,
+        dest,
         post,
         words_array(top, module, words) if post.parameter == "vector" else None,
         words_array(top, module, post.slopes()) if post.relu_mode == ReluMode.PRELU else None,
-        store.alone is not None,
+        stored.alone,
+        row_max,
+        partial(_least, top, module, matmul.initial, accumulator, absolute),
+        group_max,
+        absolute,
         matmul.axes,
     )
+
+
+def _destination(stored: StoredMatmul, result: SSAValue | None, *, column: bool = False) -> Array | None:
+    """The array that takes a result of a matmul; a vector is a row, or a ``column``."""
+    dest = stored.dest(result)
+    if dest is None:
+        return None
+    array = Array(dest, row_stride_bytes(cast(MemRefType, dest.type)))
+    vector = column and len(cast(MemRefType, dest.type).get_shape()) == 1
+    return replace(array, stride=array.dtype.nbytes) if vector else array
+
+
+def _least(top: Emitter, module: ModuleOp, initial: SSAValue | None, accumulator: DType, absolute: bool) -> Array:
+    """What the maxima of rows start from: what the kernel gives, or what loses against every sum."""
+    if initial is not None and not isinstance(initial.owner, nd.SplatOp):
+        return column_of(initial)
+    bits = least_maximum(accumulator, absolute=absolute) if initial is None else initial.owner.bits.data
+    return constant_array(top, module, SplatAttr.get(accumulator.nbytes, bits, 1), accumulator, 0)
 
 
 def _accumulator_array(top: Emitter, module: ModuleOp, matmul: nd.MatmulAccOp, n: int) -> Array | None:

@@ -6,7 +6,8 @@ every accumulator advances by one cooperative bundle. The accumulators of a lane
 and publishes its successor, so each is named by the same distance every time, and loops stay loops: their code does
 not depend on how many groups, slots, blocks and pieces there are.
 
-The last piece of the sum is post-processed and stored bundle by bundle.
+The last piece of the sum is post-processed and stored bundle by bundle. The maxima of groups are stored with it; those
+of rows are a queue too, which goes through all columns of a row block.
 """
 
 from __future__ import annotations
@@ -22,21 +23,34 @@ from ptoc.dialects import tile
 from ptoc.dialects.batching import Batch, count
 from ptoc.dialects.tile import Hand, HandAttr, QueueType, SharedType, TileLayout, TileType
 from ptoc.isa.registers import HANDS, PE_COUNT
-from ptoc.passes.planning.bands import A_HAND, B_HAND, B_NAME, RESIDENT_NAME, Band, Lane, a_tiles
+from ptoc.passes.planning.bands import (
+    A_HAND,
+    B_HAND,
+    B_NAME,
+    GROUP_MAX_HAND,
+    RESIDENT_NAME,
+    Band,
+    Lane,
+    a_tiles,
+    carries_maxima,
+)
 from ptoc.passes.planning.sums import LONG_SUM, SumSchedule
 from ptoc.passes.products import Product
 from ptoc.passes.rewriting import Emitter, Index
-from ptoc.passes.tile_values import core_id, divided, pe_id
+from ptoc.passes.tile_values import Array, core_id, divided, pe_id
 
 Tiles = Sequence[SSAValue]
 """Shared tiles with the rows of A of one lane."""
 
 Queues = Sequence[SSAValue | None]
-"""The accumulators of each lane: a queue, or the only one, or nothing before that exists."""
+"""The accumulators of each lane: a queue, or the only one, or nothing before that exists.
+
+Where the sums are completed, the row maxima of what was completed before follow them.
+"""
 
 
-_Group = Callable[[Emitter, Index, "SSAValue | None"], "SSAValue | None"]
-"""What happens to one group: an emitter, its number, and the accumulators before and after."""
+_Group = Callable[[Emitter, Index, Queues], Queues]
+"""What happens to one group: an emitter, its number, and the queues before and after."""
 
 
 @dataclass(frozen=True)
@@ -115,28 +129,65 @@ class SharedProduct:
 
     @property
     def _by_rows(self) -> bool:
-        """Whether cores share row blocks rather than blocks of columns."""
-        return self.band.repeat >= self.band.columns.blocks
+        """Whether cores share row blocks rather than blocks of columns, of which the maximum of a row needs all."""
+        return self.band.repeat >= self.band.columns.blocks or self.product.shape.row_max
 
     def _row_block(self, e: Emitter, row: Index, carried: Sequence[SSAValue]) -> Sequence[SSAValue]:
         """The blocks of one row block, from left to right."""
         band, columns = self.band, self.band.columns
         resident = self._rows_of_a(e, row, self._schedule.last, RESIDENT_NAME) if band.resident else None
 
-        def block(e: Emitter, col: Index, _: Sequence[SSAValue]) -> Sequence[SSAValue]:
+        def block(e: Emitter, col: Index, maxima: Sequence[SSAValue]) -> Sequence[SSAValue]:
             end = e.minimum(e.add(col, columns.block), columns.moved)
             last = (columns.blocks - 1) * columns.block
             width = e.if_equal(col, last, columns.last_first, columns.first)
-            self._block(e, _Block(row, _Slot(col, width), e.sub(e.sub(end, col), width), resident))
-            return ()
+            return self._block(e, _Block(row, _Slot(col, width), e.sub(e.sub(end, col), width), resident), maxima)
 
         cols = 0, columns.total, columns.block
         together = self.whole or self._by_rows
-        e.loop(*(cols if together else divided(e, *cols)), block, name="col", keep=self._keep)
+        maxima = self._start_maxima(e, row)
+        maxima = e.loop(*(cols if together else divided(e, *cols)), block, maxima, name="col", keep=self._keep)
+        self._store_maxima(e, row, maxima)
         return carried
 
-    def _block(self, e: Emitter, block: _Block) -> None:
-        """Start the block's accumulators, add all pieces, store the results."""
+    def _start_maxima(self, e: Emitter, row: Index) -> Sequence[SSAValue]:
+        """What the row maxima of a row block start from, where they are found in several steps."""
+        if not carries_maxima(self.product.shape, self.band.columns):
+            return ()
+        [lane] = self.band.lanes
+        least, type_ = self.product.least(), self.product.maxima_type(lane.pe_rows)
+
+        def start(e: Emitter, number: Index, queues: Queues) -> Queues:
+            return [_pushed(e, self._first_maximum(e, least, lane, _pe_row(e, lane, row, number)), queues[0])]
+
+        queue = None if lane.groups == 1 else e.emit(tile.QueueOp(QueueType(type_))).result
+        return _present(self._groups(e, lane, start, [queue]))
+
+    def _first_maximum(self, e: Emitter, least: Array, lane: Lane, row: Index) -> SSAValue:
+        """A column with what the maxima of a PE's rows start from."""
+        rows, pes, rest = _share(lane)
+        first = least.load(e, row, 0, (rows, 1), pes, self.product.maxima_type(lane.pe_rows), rest)
+        return _pinned(first, lane.max_hand)
+
+    def _store_maxima(self, e: Emitter, row: Index, maxima: Sequence[SSAValue]) -> None:
+        """Store the row maxima of a row block.
+
+        Nothing is published meanwhile, so each of them has another name, and this is no loop.
+        """
+        if not maxima:
+            return
+        [lane], queue = self.band.lanes, cast("SSAValue | None", maxima[0])
+        for number in range(lane.groups):
+            found, queue = _popped(e, queue)
+            self._store_row_maxima(e, found, lane, _pe_row(e, lane, row, number))
+
+    def _store_row_maxima(self, e: Emitter, maxima: SSAValue, lane: Lane, row: Index) -> None:
+        rows, pes, rest = _share(lane)
+        assert self.product.row_max is not None
+        self.product.row_max.store(e, maxima, row, 0, (rows, 1), pes, rest)
+
+    def _block(self, e: Emitter, block: _Block, maxima: Sequence[SSAValue]) -> Sequence[SSAValue]:
+        """Start the block's accumulators, add all pieces, store the results; the row maxima before and after."""
         band, plan = self.band, self._schedule
         started = self.product.shape.started
         queues: Queues = [self._empty(e, lane) for lane in band.lanes]
@@ -156,7 +207,8 @@ class SharedProduct:
             queues = e.loop(*loop, piece, _present(queues), name="k", keep=self._keep)
         for k, depth in plan.middle:
             queues = self._piece(e, block, self._at(k, depth), queues)
-        self._piece(e, block, self._at(*plan.last, first=plan.first is None and not started, last=True), queues)
+        last = self._at(*plan.last, first=plan.first is None and not started, last=True)
+        return _present(self._piece(e, block, last, [*queues, *maxima])[len(queues) :])
 
     def _at(self, k: Index, depth: int, *, first: bool = False, last: bool = False) -> _Piece:
         return _Piece(k, depth, self.band.local, first, last)
@@ -201,18 +253,18 @@ class SharedProduct:
         _, _, _, *after = e.loop(0, columns.slots, 1, body, (*map(e.index, start), *_present(queues)), name="slot")
         return after
 
-    def _groups(self, e: Emitter, lane: Lane, group: _Group, queue: SSAValue | None) -> SSAValue | None:
-        """``group(emitter, number, queue)`` for every group of a lane."""
+    def _groups(self, e: Emitter, lane: Lane, group: _Group, queues: Queues) -> Queues:
+        """``group(emitter, number, queues)`` for every group of a lane."""
         if a_tiles(self.product.shape, lane) == lane.groups:
             # Groups with Shared tiles of their own name them in their code.
             for number in range(lane.groups):
-                queue = group(e, number, queue)
-            return queue
+                queues = group(e, number, queues)
+            return queues
 
         def body(e: Emitter, number: Index, carried: Sequence[SSAValue]) -> Sequence[SSAValue]:
-            return _present([group(e, number, carried[0])])
+            return _present(group(e, number, carried))
 
-        return e.loop(0, lane.groups, 1, body, _present([queue]), name="group")[0]
+        return e.loop(0, lane.groups, 1, body, _present(queues), name="group")
 
     def _each_lane(self) -> list[tuple[int, Lane, int]]:
         """Number, lane, and the offset of its first row in the block."""
@@ -228,17 +280,20 @@ class SharedProduct:
         assert c is not None
 
         def accumulator(
-            lane: Lane, row: Index, slot: _Slot, e: Emitter, number: Index, queue: SSAValue | None
-        ) -> SSAValue:
+            lane: Lane, row: Index, slot: _Slot, e: Emitter, number: Index, queues: Queues
+        ) -> Queues:
             rows, pes, rest = _share(lane)
             size = (rows, slot.width)
             acc = c.load(e, _pe_row(e, lane, row, number), slot.col, size, pes, self._type(lane), rest)
-            return _pushed(e, _pinned(acc, lane.hand), queue)
+            return [_pushed(e, _pinned(acc, lane.hand), queues[0])]
 
         def fill(e: Emitter, slot: _Slot, queues: Queues) -> Queues:
             return [
-                self._groups(e, lane, partial(accumulator, lane, e.add(block.row, offset), slot), queues[number])
+                queue
                 for number, lane, offset in self._each_lane()
+                for queue in self._groups(
+                    e, lane, partial(accumulator, lane, e.add(block.row, offset), slot), [queues[number]]
+                )
             ]
 
         return fill
@@ -252,15 +307,12 @@ class SharedProduct:
 
         def slot(e: Emitter, slot: _Slot, queues: Queues) -> Queues:
             b = self._columns_of_b(e, piece, slot)
-            return [
-                self._groups(
-                    e,
-                    lane,
-                    partial(self._bundle, piece, slot, lane, e.add(block.row, offset), rows[number], b),
-                    queues[number],
-                )
-                for number, lane, offset in self._each_lane()
-            ]
+            advanced, maxima = [], queues[len(self.band.lanes) :]
+            for number, lane, offset in self._each_lane():
+                bundle = partial(self._bundle, piece, slot, lane, e.add(block.row, offset), rows[number], b)
+                queue, *maxima = self._groups(e, lane, bundle, [queues[number], *maxima])
+                advanced.append(queue)
+            return [*advanced, *maxima]
 
         return self._slots(e, block, slot, queues)
 
@@ -310,10 +362,11 @@ class SharedProduct:
         b: SSAValue,
         e: Emitter,
         number: Index,
-        queue: SSAValue | None,
-    ) -> SSAValue | None:
+        queues: Queues,
+    ) -> Queues:
         """Advance the accumulator of one group of a lane from ``row`` on; ``rows_of_a`` are its Shared tiles."""
-        acc = None
+        queue, *maxima = queues
+        acc = initial = None
         if self.product.c is not None or not piece.first:
             acc, queue = _popped(e, queue)
         share = rows, pes, rest = _share(lane)
@@ -323,7 +376,11 @@ class SharedProduct:
             a, size = self._local_rows(e, piece, lane, pe_row()), (rows, slot.width, piece.depth)
         else:
             a, size = _group_of(e, rows_of_a, lane, number, piece.depth), (lane.rows, slot.width, piece.depth)
-        d = self.product.piece(
+        if maxima:
+            initial, *maxima = _popped(e, maxima[0])
+        elif piece.last and self.product.shape.initial:
+            initial = self._first_maximum(e, self.product.least(), lane, pe_row())
+        op = self.product.piece(
             e,
             acc,
             (a, b),
@@ -335,12 +392,23 @@ class SharedProduct:
             col=slot.col,
             first=piece.first,
             last=piece.last,
+            initial=initial,
         )
-        _pinned(d, lane.hand)
+        hands = [lane.hand] + [lane.max_hand] * (op.row_max is not None) + [GROUP_MAX_HAND] * (op.group_max is not None)
+        op.place([_hand(hand) for hand in hands])
         if not piece.last:
-            return _pushed(e, d, queue)
-        self.product.dest.store(e, d, pe_row(), slot.col, (rows, slot.width), pes, rest)
-        return queue
+            return [_pushed(e, op.result, queue)]
+        if self.product.dest is not None:
+            self.product.dest.store(e, op.result, pe_row(), slot.col, (rows, slot.width), pes, rest)
+        if self.product.group_max is not None:
+            assert op.group_max is not None
+            col, width = (e.divided(v, self.product.shape.group) for v in (slot.col, slot.width))
+            self.product.group_max.store(e, op.group_max, pe_row(), col, (rows, width), pes, rest)
+        if maxima:
+            return [queue, _pushed(e, cast(SSAValue, op.row_max), maxima[0])]
+        if op.row_max is not None:
+            self._store_row_maxima(e, op.row_max, lane, pe_row())
+        return [queue]
 
 
 def _present(queues: Queues) -> list[SSAValue]:
@@ -381,8 +449,12 @@ def _pinned(value: SSAValue, hand: int) -> SSAValue:
     """A tile whose hand the plan has chosen."""
     op = value.owner
     assert isinstance(op, tile.TileOperation)
-    op.properties["into"] = HandAttr(Hand(HANDS[hand]))
+    op.place([_hand(hand)])
     return value
+
+
+def _hand(number: int) -> HandAttr:
+    return HandAttr(Hand(HANDS[number]))
 
 
 def _group_of(e: Emitter, tiles: Tiles, lane: Lane, number: Index, depth: int) -> SSAValue:

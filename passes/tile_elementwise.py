@@ -30,9 +30,9 @@ from ptoc.dialects.attributes import Predicate, dtype_of, row_stride_bytes, shap
 from ptoc.dialects.tile import IotaAttr, SplatAttr, TileLayout, TileType
 from ptoc.isa import dtypes
 from ptoc.isa.dtypes import DType
-from ptoc.passes.materialize_operands import WRITES, Write
 from ptoc.passes.planning.tiling import RowBlock, line_width, plain_tiling, row_major_bytes, split_rows
 from ptoc.passes.rewriting import Emitter, Index, the_function
+from ptoc.passes.stored_matmuls import WRITES, Write
 from ptoc.passes.tile_values import Array, constant_array, core_count, core_id, pe_id
 
 

@@ -14,17 +14,15 @@ from xdsl.dialects.builtin import ModuleOp
 from xdsl.passes import ModulePass
 from xdsl.rewriter import Rewriter
 
-from ptoc.dialects import nd
 from ptoc.passes.diagnostics import reject
 from ptoc.passes.local_product import LocalProduct
-from ptoc.passes.materialize_operands import WRITES
 from ptoc.passes.planning.rings import DoesNotFit
 from ptoc.passes.planning.search import NoPlan, plan_product
 from ptoc.passes.planning.shapes import Rectangle
 from ptoc.passes.planning.techniques import Techniques
 from ptoc.passes.products import Product, product_of
-from ptoc.passes.rewriting import the_function
 from ptoc.passes.shared_product import SharedProduct
+from ptoc.passes.stored_matmuls import stored_matmuls, write_groups
 
 
 @dataclass(frozen=True)
@@ -41,14 +39,17 @@ class TileMatmul(ModulePass):
     """Whether the last piece of A may stay in Shared storage for all blocks of columns."""
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
-        for store, matmul, alone in stored_matmuls(op):
+        alone = len(write_groups(op)) == 1
+        for stored in stored_matmuls(op):
+            matmul = stored.matmul
             try:
-                for part in self._parts(product_of(op, store, matmul), alone=alone):
+                for part in self._parts(product_of(op, stored), alone=alone):
                     part.emit()
             except (DoesNotFit, NoPlan) as reason:
                 reject(matmul, str(reason), rule="Local tile pool of 256 KiB per PE")
-            Rewriter.erase_op(store)
-            if not matmul.result.uses:
+            for store in stored.stores:
+                Rewriter.erase_op(store)
+            if not any(result.uses for result in matmul.results):
                 Rewriter.erase_op(matmul)
 
     def _parts(self, product: Product, *, alone: bool) -> Iterator[SharedProduct | LocalProduct]:
@@ -61,12 +62,8 @@ class TileMatmul(ModulePass):
                 yield SharedProduct(product, band)
         elif shape.trans_a or shape.trans_b or product.batch:
             raise DoesNotFit("only Shared operands can be transposed, or those of a stack")
+        elif shape.row_max or shape.group:
+            raise DoesNotFit("the loops of Local operands alone find no maxima")
         else:
             yield LocalProduct.plan(product, Rectangle(0, 0, shape.m, shape.n))
 
-
-def stored_matmuls(module: ModuleOp) -> list[tuple[nd.StoreOp, nd.MatmulAccOp, bool]]:
-    """The stores of matmuls of an ``nd`` kernel in order, and whether the kernel writes nothing else."""
-    writes = [op for op in the_function(module).body.block.ops if isinstance(op, WRITES)]
-    stores = [(op, op.value.owner) for op in writes if isinstance(op, nd.StoreOp)]
-    return [(store, op, len(writes) == 1) for store, op in stores if isinstance(op, nd.MatmulAccOp)]

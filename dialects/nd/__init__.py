@@ -7,6 +7,7 @@ removed on this level.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from enum import StrEnum
 from typing import ClassVar, cast
@@ -24,6 +25,7 @@ from xdsl.dialects.utils import EnumAttribute
 from xdsl.ir import Attribute, Dialect, SpacedOpaqueSyntaxAttribute, SSAValue
 from xdsl.irdl import (
     AttrSizedOperandSegments,
+    AttrSizedResultSegments,
     IRDLOperation,
     VarConstraint,
     irdl_attr_definition,
@@ -31,6 +33,7 @@ from xdsl.irdl import (
     operand_def,
     opt_operand_def,
     opt_prop_def,
+    opt_result_def,
     prop_def,
     result_def,
     traits_def,
@@ -52,7 +55,7 @@ from ptoc.dialects.batching import Batch, BatchAttr, batch_attr, count, matrices
 from ptoc.dialects.postprocessing import NOTHING, Post, PostAttr, post_attr
 from ptoc.isa import dtypes
 from ptoc.isa.dtypes import DType
-from ptoc.isa.postprocess import ReluMode, Rounding
+from ptoc.isa.postprocess import GROUP_COLUMNS, ReluMode, Rounding
 
 
 class RoundingName(StrEnum):
@@ -354,6 +357,10 @@ class MatmulAccOp(IRDLOperation):
     With ``trans_a`` the tensor ``a`` is the transpose of the left matrix, as it lies in memory; ``trans_b`` is the same
     for the right one. A ``batch`` is a stack of such products of matrices: each tensor has the rows of all matrices
     below each other, ``acc`` and the result those of every product.
+
+    Further results are maxima of the sums themselves, before ``post``, in the accumulator type: ``row_max`` of every
+    row and of ``initial``, ``group_max`` of every ``group`` columns of it. They are those of magnitudes with
+    ``absolute``. A NaN loses against any number, -0 against +0.
     """
 
     name = "nd.matmul_acc"
@@ -361,16 +368,22 @@ class MatmulAccOp(IRDLOperation):
     b = operand_def(AnyTensorTypeConstr)
     acc = opt_operand_def(AnyTensorTypeConstr)
     scale = opt_operand_def(AnyTensorTypeConstr)
+    initial = opt_operand_def(AnyTensorTypeConstr)
     trans_a = opt_prop_def(UnitAttr)
     trans_b = opt_prop_def(UnitAttr)
     batch = opt_prop_def(BatchAttr)
     post = opt_prop_def(PostAttr)
+    group = opt_prop_def(IntegerAttr.constr(i64))
+    absolute = opt_prop_def(UnitAttr)
     result = result_def(AnyTensorTypeConstr)
-    irdl_options = (AttrSizedOperandSegments(as_property=True),)
+    row_max = opt_result_def(AnyTensorTypeConstr)
+    group_max = opt_result_def(AnyTensorTypeConstr)
+    irdl_options = (AttrSizedOperandSegments(as_property=True), AttrSizedResultSegments(as_property=True))
     assembly_format = (
         "$a `,` $b (`trans_a` $trans_a^)? (`trans_b` $trans_b^)? (`batch` $batch^)? (`acc` $acc^ `:` type($acc))? "
-        "(`scale` $scale^ `:` type($scale))? (`post` $post^)? attr-dict "
-        "`:` type($a) `,` type($b) `->` type($result)"
+        "(`scale` $scale^ `:` type($scale))? (`post` $post^)? (`initial` $initial^ `:` type($initial))? "
+        "(`group` $group^)? (`absolute` $absolute^)? attr-dict `:` type($a) `,` type($b) `->` type($result) "
+        "(`row_max` type($row_max)^)? (`group_max` type($group_max)^)?"
     )
     traits = traits_def(Pure())
 
@@ -386,11 +399,18 @@ class MatmulAccOp(IRDLOperation):
         trans_a: bool = False,
         trans_b: bool = False,
         batch: Batch = (),
+        row_max: TensorType | None = None,
+        initial: SSAValue | None = None,
+        group_max: TensorType | None = None,
+        group: int = 0,
+        absolute: bool = False,
     ) -> None:
+        flags = unit_attrs(trans_a=trans_a, trans_b=trans_b, absolute=absolute)
+        groups = {"group": IntegerAttr(group, i64)} if group else {}
         super().__init__(
-            operands=[a, b, acc, scale],
-            properties=unit_attrs(trans_a=trans_a, trans_b=trans_b) | post_attr(post) | batch_attr(batch),
-            result_types=[result],
+            operands=[a, b, acc, scale, initial],
+            properties=flags | groups | post_attr(post) | batch_attr(batch),
+            result_types=[result, row_max, group_max],
         )
 
     @property
@@ -446,12 +466,35 @@ class MatmulAccOp(IRDLOperation):
         counts = (("vector", mode.parameter, post.quantization(mode)), (ReluMode.PRELU, post.relu_mode, post.slopes()))
         if any(kind == wanted and len(words) != n for wanted, kind, words in counts):
             raise VerifyException(f"parameters by column have {n} numbers here")
+        self._verify_maxima(accumulator, m, n)
+
+    def _verify_maxima(self, accumulator: DType, m: int, n: int) -> None:
+        if self.initial is not None and self.row_max is None:
+            raise VerifyException("row maxima alone have an initial value")
+        if self.absolute is not None and self.row_max is None and self.group_max is None:
+            raise VerifyException("there are no maxima of magnitudes here")
+        if (self.group is not None) != (self.group_max is not None):
+            raise VerifyException("group maxima, and they alone, have a number of columns")
+        for value in (self.row_max, self.initial):
+            if value is not None and math.prod(_shape(value)) != m:
+                raise VerifyException(f"there is one maximum for each of {m} rows, not {value.type}")
+        if self.group is not None and self.group_max is not None:
+            columns = self.group.value.data
+            if columns not in GROUP_COLUMNS[1:] or n % columns:
+                raise VerifyException(f"{n} columns are no groups of {columns}")
+            if shape_2d(self.group_max.type) != (m, n // columns):
+                raise VerifyException(f"there are {m}x{n // columns} maxima of groups, not {self.group_max.type}")
+        given = [value for value in (self.row_max, self.initial, self.group_max) if value is not None]
+        if any(dtype_of(_element(value)) != accumulator for value in given):
+            raise VerifyException(f"maxima are those of sums in {accumulator}")
 
     def _verify_batch(self) -> None:
         if self.batch is None:
             return
         if any(len(_shape(operand)) != 2 for operand in (self.a, self.b)) or self.scale is not None:
             raise VerifyException("a stack of products is one of matrices, without a scale")
+        if self.row_max is not None or self.group_max is not None:
+            raise VerifyException("a stack of products has no maxima")
         if not self.axes or any(axis.extent < 1 for axis in self.axes):
             raise VerifyException("a stack has one product or more along every axis")
         for operand, number in zip((self.a, self.b), matrices(self.axes)):
@@ -607,6 +650,49 @@ class ReluOp(IRDLOperation):
 
 
 @irdl_op_definition
+class AbsOp(IRDLOperation):
+    """Magnitudes; it survives only as part of a matmul with maxima."""
+
+    T: ClassVar = VarConstraint("T", AnyTensorTypeConstr)
+
+    name = "nd.abs"
+    source = operand_def(T)
+    result = result_def(T)
+    assembly_format = "$source attr-dict `:` type($result)"
+    traits = traits_def(Pure())
+
+    def __init__(self, source: SSAValue) -> None:
+        super().__init__(operands=[source], result_types=[source.type])
+
+
+@irdl_op_definition
+class MaxOp(IRDLOperation):
+    """The maximum of every row, or of every ``group`` columns of it; it survives only as part of a matmul."""
+
+    name = "nd.max"
+    source = operand_def(AnyTensorTypeConstr)
+    group = opt_prop_def(IntegerAttr.constr(i64))
+    result = result_def(AnyTensorTypeConstr)
+    assembly_format = "$source (`group` $group^)? attr-dict `:` type($source) `->` type($result)"
+    traits = traits_def(Pure())
+
+    def __init__(self, source: SSAValue, shape: Sequence[int], group: int = 0) -> None:
+        super().__init__(
+            operands=[source],
+            properties={"group": IntegerAttr(group, i64)} if group else {},
+            result_types=[TensorType(_element(source), shape)],
+        )
+
+    def verify_(self) -> None:
+        rows, cols = shape_2d(self.source.type)
+        group = cols if self.group is None else self.group.value.data
+        if group < 1 or cols % group or math.prod(_shape(self.result)) != rows * (cols // group):
+            raise VerifyException(f"{self.result.type} holds no maximum of each {group} columns of {self.source.type}")
+        if _element(self.result) != _element(self.source):
+            raise VerifyException("a maximum has the type of the elements")
+
+
+@irdl_op_definition
 class CastOp(IRDLOperation):
     """``astype``: a value conversion, to nearest even where it rounds."""
 
@@ -650,6 +736,8 @@ ND = Dialect(
         ColumnOp,
         LdexpOp,
         ReluOp,
+        AbsOp,
+        MaxOp,
         CastOp,
     ],
     [PredicateAttr, BitsAttr, RowAttr, PostAttr, RoundingAttr, BatchAttr],

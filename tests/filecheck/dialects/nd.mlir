@@ -60,6 +60,17 @@ func.func @every_operation(%a: memref<4x8xf16>, %b: memref<8x4xf16, strided<[6, 
   // CHECK: nd.matmul_acc %x, %y acc %f : tensor<4x4xf32> scale %twos : tensor<4xui8> post <relu> : tensor<4x8xf16>
   %twos = nd.splat <0x2> : tensor<4xui8>
   %started = nd.matmul_acc %x, %y acc %f : tensor<4x4xf32> scale %twos : tensor<4xui8> post <relu> : tensor<4x8xf16>, tensor<8x4xf16> -> tensor<4x4xf32>
+  // Maxima of the sums are further results.
+  // CHECK: nd.matmul_acc %x, %y post <relu> initial %z : tensor<4xf32> absolute : tensor<4x8xf16>, tensor<8x4xf16> -> tensor<4x4xf16> row_max tensor<4xf32>
+  %sums, %rows = nd.matmul_acc %x, %y post <relu> initial %z : tensor<4xf32> absolute : tensor<4x8xf16>, tensor<8x4xf16> -> tensor<4x4xf16> row_max tensor<4xf32>
+  // CHECK: nd.matmul_acc %bytes, %bytes group 8 : tensor<8x8xsi8>, tensor<8x8xsi8> -> tensor<8x8xsi32> row_max tensor<8x1xsi32> group_max tensor<8x1xsi32>
+  %more, %column, %groups = nd.matmul_acc %bytes, %bytes group 8 : tensor<8x8xsi8>, tensor<8x8xsi8> -> tensor<8x8xsi32> row_max tensor<8x1xsi32> group_max tensor<8x1xsi32>
+  // CHECK: nd.abs %f : tensor<4x4xf32>
+  %magnitudes = nd.abs %f : tensor<4x4xf32>
+  // CHECK: nd.max %magnitudes : tensor<4x4xf32> -> tensor<4xf32>
+  %largest = nd.max %magnitudes : tensor<4x4xf32> -> tensor<4xf32>
+  // CHECK: nd.max %f group 2 : tensor<4x4xf32> -> tensor<4x2xf32>
+  %pairs = nd.max %f group 2 : tensor<4x4xf32> -> tensor<4x2xf32>
   // CHECK: nd.shift_right %bytes, %bytes : tensor<8x8xsi8>
   %moved = nd.shift_right %bytes, %bytes : tensor<8x8xsi8>
   // CHECK: nd.relu %f : tensor<4x4xf32>

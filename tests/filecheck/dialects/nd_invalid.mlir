@@ -243,3 +243,72 @@ func.func @displacements(%out: memref<4x4xf16>) {
 %1 = nd.splat <0x0> : tensor<8x4xf16>
 %2 = nd.matmul_acc %0, %1 batch <0 a 1 b 0> : tensor<12x8xf16>, tensor<8x4xf16> -> tensor<12x4xf32>
 // CHECK: a stack has one product or more along every axis
+
+// -----
+
+%0 = nd.splat <0x0> : tensor<4x8xf16>
+%1 = nd.splat <0x0> : tensor<8x16xf16>
+%2, %3 = nd.matmul_acc %0, %1 : tensor<4x8xf16>, tensor<8x16xf16> -> tensor<4x16xf32> row_max tensor<16xf32>
+// CHECK: there is one maximum for each of 4 rows, not tensor<16xf32>
+
+// -----
+
+%0 = nd.splat <0x0> : tensor<4x8xf16>
+%1 = nd.splat <0x0> : tensor<8x16xf16>
+%2, %3 = nd.matmul_acc %0, %1 : tensor<4x8xf16>, tensor<8x16xf16> -> tensor<4x16xf16> row_max tensor<4xf16>
+// CHECK: maxima are those of sums in FP32
+
+// -----
+
+%0 = nd.splat <0x0> : tensor<4x8xf16>
+%1 = nd.splat <0x0> : tensor<8x48xf16>
+%2, %3 = nd.matmul_acc %0, %1 group 12 : tensor<4x8xf16>, tensor<8x48xf16> -> tensor<4x48xf32> group_max tensor<4x4xf32>
+// CHECK: 48 columns are no groups of 12
+
+// -----
+
+%0 = nd.splat <0x0> : tensor<4x8xf16>
+%1 = nd.splat <0x0> : tensor<8x20xf16>
+%2, %3 = nd.matmul_acc %0, %1 group 8 : tensor<4x8xf16>, tensor<8x20xf16> -> tensor<4x20xf32> group_max tensor<4x3xf32>
+// CHECK: 20 columns are no groups of 8
+
+// -----
+
+%0 = nd.splat <0x0> : tensor<4x8xf16>
+%1 = nd.splat <0x0> : tensor<8x16xf16>
+%2, %3 = nd.matmul_acc %0, %1 group 8 : tensor<4x8xf16>, tensor<8x16xf16> -> tensor<4x16xf32> group_max tensor<4x3xf32>
+// CHECK: there are 4x2 maxima of groups, not tensor<4x3xf32>
+
+// -----
+
+%0 = nd.splat <0x0> : tensor<4x8xf16>
+%1 = nd.splat <0x0> : tensor<8x16xf16>
+%2, %3 = nd.matmul_acc %0, %1 : tensor<4x8xf16>, tensor<8x16xf16> -> tensor<4x16xf32> group_max tensor<4x2xf32>
+// CHECK: group maxima, and they alone, have a number of columns
+
+// -----
+
+%0 = nd.splat <0x0> : tensor<4x8xf16>
+%1 = nd.splat <0x0> : tensor<8x16xf16>
+%2 = nd.splat <0x0> : tensor<4xf32>
+%3 = nd.matmul_acc %0, %1 initial %2 : tensor<4xf32> : tensor<4x8xf16>, tensor<8x16xf16> -> tensor<4x16xf32>
+// CHECK: row maxima alone have an initial value
+
+// -----
+
+%0 = nd.splat <0x0> : tensor<4x8xf16>
+%1 = nd.splat <0x0> : tensor<8x16xf16>
+%2 = nd.matmul_acc %0, %1 absolute : tensor<4x8xf16>, tensor<8x16xf16> -> tensor<4x16xf32>
+// CHECK: there are no maxima of magnitudes here
+
+// -----
+
+%0 = nd.splat <0x0> : tensor<4x16xf32>
+%1 = nd.max %0 group 5 : tensor<4x16xf32> -> tensor<4x3xf32>
+// CHECK: tensor<4x3xf32> holds no maximum of each 5 columns of tensor<4x16xf32>
+
+// -----
+
+%0 = nd.splat <0x0> : tensor<4x16xf32>
+%1 = nd.max %0 : tensor<4x16xf32> -> tensor<4xf16>
+// CHECK: a maximum has the type of the elements

@@ -72,3 +72,19 @@ func.func @scatter(%v: memref<4xf32>, %at: memref<4xsi32>, %m: memref<4xi1>, %ds
 }
 // CHECK-LABEL: @scatter
 // CHECK:       nd.scatter %{{[0-9]+}}, %dst at %{{[0-9]+}} where %{{[0-9]+}} alone :
+
+// -----
+
+// The stores of one product are one nest, so that the second one needs what the first one overwrites makes nothing meet.
+func.func @sums_and_maxima(%a: memref<4x8xf16>, %b: memref<8x4xf16>, %c: memref<4x4xf32>, %r: memref<4xf32>) {
+  %0 = nd.load %a : memref<4x8xf16> -> tensor<4x8xf16>
+  %1 = nd.load %b : memref<8x4xf16> -> tensor<8x4xf16>
+  %2 = nd.load %c : memref<4x4xf32> -> tensor<4x4xf32>
+  %3, %4 = nd.matmul_acc %0, %1 acc %2 : tensor<4x4xf32> : tensor<4x8xf16>, tensor<8x4xf16> -> tensor<4x4xf32> row_max tensor<4xf32>
+  nd.store %3, %c : tensor<4x4xf32> -> memref<4x4xf32>
+  nd.store %4, %r : tensor<4xf32> -> memref<4xf32>
+  func.return
+}
+// CHECK-LABEL: @sums_and_maxima
+// CHECK-NOT:   alone
+// CHECK:       func.return

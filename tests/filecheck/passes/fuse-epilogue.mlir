@@ -180,3 +180,91 @@ func.func @transposed(%a: memref<8x4xf16>, %b: memref<4x8xf16>, %c: memref<4x4xf
 // CHECK-LABEL: @transposed
 // CHECK:       nd.matmul_acc %{{.*}}, %{{.*}} trans_a trans_b acc %{{.*}}
 // CHECK-NOT:   nd.add
+
+// -----
+
+// The maxima of sums are found where the sums are computed anyway, whatever is done to them there; two of one kind take
+// two matmuls.
+func.func @maxima(%a: memref<4x8xf16>, %b: memref<8x16xf16>, %d: memref<4x16xf16>, %r: memref<4xf32>, %g: memref<4x2xf32>, %m: memref<4xf32>) {
+  %0 = nd.load %a : memref<4x8xf16> -> tensor<4x8xf16>
+  %1 = nd.load %b : memref<8x16xf16> -> tensor<8x16xf16>
+  %2 = nd.matmul_acc %0, %1 : tensor<4x8xf16>, tensor<8x16xf16> -> tensor<4x16xf32>
+  %3 = nd.max %2 : tensor<4x16xf32> -> tensor<4xf32>
+  %4 = nd.max %2 group 8 : tensor<4x16xf32> -> tensor<4x2xf32>
+  %5 = nd.cast %2 : tensor<4x16xf32> -> tensor<4x16xf16>
+  %6 = nd.abs %2 : tensor<4x16xf32>
+  %7 = nd.max %6 : tensor<4x16xf32> -> tensor<4xf32>
+  nd.store %5, %d : tensor<4x16xf16> -> memref<4x16xf16>
+  nd.store %3, %r : tensor<4xf32> -> memref<4xf32>
+  nd.store %4, %g : tensor<4x2xf32> -> memref<4x2xf32>
+  nd.store %7, %m : tensor<4xf32> -> memref<4xf32>
+  func.return
+}
+// CHECK-LABEL: @maxima
+// CHECK:       [[D:%[a-z0-9]+]], [[R:%[a-z0-9]+]], [[G:%[a-z0-9]+]] = nd.matmul_acc {{.*}} group 8 : {{.*}} -> tensor<4x16xf16> row_max tensor<4xf32> group_max tensor<4x2xf32>
+// CHECK-NEXT:  {{%[a-z0-9]+}}, [[M:%[a-z0-9]+]] = nd.matmul_acc {{.*}} absolute : {{.*}} -> tensor<4x16xf32> row_max tensor<4xf32>
+// CHECK-NEXT:  nd.store [[D]], %d
+// CHECK-NEXT:  nd.store [[R]], %r
+// CHECK-NEXT:  nd.store [[G]], %g
+// CHECK-NEXT:  nd.store [[M]], %m
+
+// -----
+
+// What a maximum starts from moves in front of the matmul; that of ReLU starts from 0.
+func.func @initial(%a: memref<4x8xf16>, %b: memref<8x16xf16>, %d: memref<4x16xf32>, %m: memref<4xf32>, %n: memref<4xf32>) {
+  %0 = nd.load %a : memref<4x8xf16> -> tensor<4x8xf16>
+  %1 = nd.load %b : memref<8x16xf16> -> tensor<8x16xf16>
+  %2 = nd.matmul_acc %0, %1 : tensor<4x8xf16>, tensor<8x16xf16> -> tensor<4x16xf32>
+  nd.store %2, %d : tensor<4x16xf32> -> memref<4x16xf32>
+  %3 = nd.load %m : memref<4xf32> -> tensor<4xf32>
+  %4 = nd.max %2 : tensor<4x16xf32> -> tensor<4xf32>
+  %5 = nd.maximum %3, %4 : tensor<4xf32>
+  nd.store %5, %m : tensor<4xf32> -> memref<4xf32>
+  %6 = nd.relu %2 : tensor<4x16xf32>
+  %7 = nd.max %6 : tensor<4x16xf32> -> tensor<4xf32>
+  nd.store %7, %n : tensor<4xf32> -> memref<4xf32>
+  func.return
+}
+// CHECK-LABEL: @initial
+// CHECK:       [[OLD:%[a-z0-9]+]] = nd.load %m
+// CHECK-NEXT:  [[D:%[a-z0-9]+]], [[NEW:%[a-z0-9]+]] = nd.matmul_acc {{.*}} initial [[OLD]] : tensor<4xf32>
+// CHECK-NEXT:  nd.store [[D]], %d
+// CHECK-NEXT:  nd.store [[NEW]], %m
+// CHECK-NEXT:  [[ZERO:%[a-z0-9]+]] = nd.splat <0x0> : tensor<4xf32>
+// CHECK-NEXT:  nd.matmul_acc {{.*}} initial [[ZERO]] : tensor<4xf32>
+
+// -----
+
+// What is overwritten in between does not move.
+func.func @overwritten(%a: memref<4x8xf16>, %b: memref<8x4xf16>, %d: memref<4x4xf32>, %m: memref<4xf32>, %n: memref<4xf32>) {
+  %0 = nd.load %a : memref<4x8xf16> -> tensor<4x8xf16>
+  %1 = nd.load %b : memref<8x4xf16> -> tensor<8x4xf16>
+  %2 = nd.matmul_acc %0, %1 : tensor<4x8xf16>, tensor<8x4xf16> -> tensor<4x4xf32>
+  %3 = nd.load %n : memref<4xf32> -> tensor<4xf32>
+  nd.store %3, %m : tensor<4xf32> -> memref<4xf32>
+  %4 = nd.load %m : memref<4xf32> -> tensor<4xf32>
+  %5 = nd.max %2 : tensor<4x4xf32> -> tensor<4xf32>
+  %6 = nd.maximum %4, %5 : tensor<4xf32>
+  nd.store %2, %d : tensor<4x4xf32> -> memref<4x4xf32>
+  nd.store %6, %n : tensor<4xf32> -> memref<4xf32>
+  func.return
+}
+// CHECK-LABEL: @overwritten
+// CHECK:       nd.matmul_acc {{.*}} -> tensor<4x4xf32>{{$}}
+// CHECK:       nd.store
+// CHECK-NEXT:  [[OLD:%[a-z0-9]+]] = nd.load %m
+// CHECK-NEXT:  nd.matmul_acc {{.*}} initial [[OLD]]
+
+// -----
+
+func.func @too_late(%a: memref<4x8xf16>, %b: memref<8x16xf16>, %r: memref<4xf32>) {
+  %0 = nd.load %a : memref<4x8xf16> -> tensor<4x8xf16>
+  %1 = nd.load %b : memref<8x16xf16> -> tensor<8x16xf16>
+  %2 = nd.matmul_acc %0, %1 : tensor<4x8xf16>, tensor<8x16xf16> -> tensor<4x16xf32>
+  %3 = nd.splat <0x40000000> : tensor<4x16xf32>
+  %4 = nd.mul %2, %3 : tensor<4x16xf32>
+  %5 = nd.max %4 : tensor<4x16xf32> -> tensor<4xf32>
+  nd.store %5, %r : tensor<4xf32> -> memref<4xf32>
+  func.return
+}
+// CHECK: the maximum of sums that something was done to is not supported

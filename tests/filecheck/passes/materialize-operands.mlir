@@ -61,3 +61,38 @@ func.func @swap(%a: memref<4x4xf32> {ptoc.kind = "inout"}, %b: memref<4x4xf32> {
 // CHECK-NEXT:  [[COPY:%[a-z0-9]+]] = nd.load %tmp0
 // CHECK:       nd.store {{%[a-z0-9]+}}, %a
 // CHECK:       nd.store [[COPY]], %b
+
+// -----
+
+// The stores of one product are one nest, which stands where the first of them does: it has read c when the second
+// store comes.
+func.func @sums_and_maxima(%a: memref<4x8xf16>, %b: memref<8x4xf16>, %c: memref<4x4xf32>, %r: memref<4xf32>) {
+  %0 = nd.load %a : memref<4x8xf16> -> tensor<4x8xf16>
+  %1 = nd.load %b : memref<8x4xf16> -> tensor<8x4xf16>
+  %2 = nd.load %c : memref<4x4xf32> -> tensor<4x4xf32>
+  %3, %4 = nd.matmul_acc %0, %1 acc %2 : tensor<4x4xf32> : tensor<4x8xf16>, tensor<8x4xf16> -> tensor<4x4xf32> row_max tensor<4xf32>
+  nd.store %3, %c : tensor<4x4xf32> -> memref<4x4xf32>
+  nd.store %4, %r : tensor<4xf32> -> memref<4xf32>
+  func.return
+}
+// CHECK-LABEL: @sums_and_maxima
+// CHECK-NOT:   %tmp
+// CHECK:       func.return
+
+// -----
+
+// Somebody reads r in between, so the product is computed again, from a copy of c.
+func.func @read_in_between(%a: memref<4x8xf16>, %b: memref<8x4xf16>, %c: memref<4x4xf32>, %r: memref<4xf32>, %s: memref<4xf32>) {
+  %0 = nd.load %a : memref<4x8xf16> -> tensor<4x8xf16>
+  %1 = nd.load %b : memref<8x4xf16> -> tensor<8x4xf16>
+  %2 = nd.load %c : memref<4x4xf32> -> tensor<4x4xf32>
+  %3, %4 = nd.matmul_acc %0, %1 acc %2 : tensor<4x4xf32> : tensor<4x8xf16>, tensor<8x4xf16> -> tensor<4x4xf32> row_max tensor<4xf32>
+  nd.store %3, %c : tensor<4x4xf32> -> memref<4x4xf32>
+  %5 = nd.load %r : memref<4xf32> -> tensor<4xf32>
+  nd.store %5, %s : tensor<4xf32> -> memref<4xf32>
+  nd.store %4, %r : tensor<4xf32> -> memref<4xf32>
+  func.return
+}
+// CHECK-LABEL: @read_in_between
+// CHECK:       [[OLD:%[a-z0-9]+]] = nd.load %c
+// CHECK-NEXT:  nd.store [[OLD]], %tmp

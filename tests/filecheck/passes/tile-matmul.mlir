@@ -181,3 +181,49 @@ func.func @stack(%a: memref<20x8xf16>, %b: memref<8x8xf16>, %out: memref<20x8xf3
 // CHECK:         tile.load_shared %a[[[A]]]
 // CHECK:         tile.load_shared %b[%c0]
 // CHECK:         tile.store {{.*}}, %out[%{{.*}}] stride %c32 size %c4, %c8
+
+// -----
+
+// The maxima of rows go through all slots and blocks in a queue, which starts from what loses against every sum; those of
+// groups are stored with their columns. The sums are not stored: nothing but maxima is wanted.
+func.func @maxima(%a: memref<256x64xf16>, %b: memref<64x512xf16>, %r: memref<256xf32>, %g: memref<256x64xf32>) {
+  %0 = nd.load %a : memref<256x64xf16> -> tensor<256x64xf16>
+  %1 = nd.load %b : memref<64x512xf16> -> tensor<64x512xf16>
+  %2, %3, %4 = nd.matmul_acc %0, %1 group 8 : tensor<256x64xf16>, tensor<64x512xf16> -> tensor<256x512xf32> row_max tensor<256xf32> group_max tensor<256x64xf32>
+  nd.store %3, %r : tensor<256xf32> -> memref<256xf32>
+  nd.store %4, %g : tensor<256x64xf32> -> memref<256x64xf32>
+  func.return
+}
+// CHECK:       tile.global @[[LEAST:[a-z0-9]+]] #tile.splat<width = 4, bits = 0x7fc00000, count = 1>
+// CHECK-LABEL: @maxima
+// CHECK:       [[ARRAY:%[a-z0-9_]+]] = tile.get_global @[[LEAST]]
+// CHECK:       scf.for %row
+// CHECK:       tile.load [[ARRAY]][%c0] stride %c0 size %c32, %c1 pes 4 into U
+// CHECK-NEXT:  tile.push
+// CHECK:       [[FOUND:%[a-z0-9_]+]] = scf.for %col
+// CHECK:       [[BEFORE:%[a-z0-9_]+]], [[QUEUE:%[a-z0-9_]+]] = tile.pop
+// CHECK-NEXT:  {{%[a-z0-9_]+}}, [[ROWS:%[a-z0-9_]+]], [[GROUPS:%[a-z0-9_]+]] = tile.matmul {{.*}} initial [[BEFORE]] : {{.*}} group 8 pes 4 into T beside [#tile<hand U>, #tile<hand N>]
+// CHECK:       arith.shrui {{.*}}, %c3
+// CHECK:       tile.store [[GROUPS]], %g
+// CHECK-NEXT:  tile.push [[ROWS]], [[QUEUE]]
+// CHECK:       [[FIRST:%[a-z0-9_]+]], [[REST:%[a-z0-9_]+]] = tile.pop [[FOUND]]
+// CHECK:       tile.store [[FIRST]], %r
+// CHECK:       tile.pop [[REST]]
+// CHECK:       tile.store {{.*}}, %r
+// CHECK-NOT:   tile.store
+
+// -----
+
+// One slot is all of a row: its maximum starts from nothing.
+func.func @one_slot(%a: memref<256x64xf16>, %b: memref<64x64xf16>, %d: memref<256x64xf32>, %r: memref<256x1xf32>) {
+  %0 = nd.load %a : memref<256x64xf16> -> tensor<256x64xf16>
+  %1 = nd.load %b : memref<64x64xf16> -> tensor<64x64xf16>
+  %2, %3 = nd.matmul_acc %0, %1 absolute : tensor<256x64xf16>, tensor<64x64xf16> -> tensor<256x64xf32> row_max tensor<256x1xf32>
+  nd.store %2, %d : tensor<256x64xf32> -> memref<256x64xf32>
+  nd.store %3, %r : tensor<256x1xf32> -> memref<256x1xf32>
+  func.return
+}
+// CHECK-LABEL: @one_slot
+// CHECK:       tile.matmul {{.*}} size %c128, %c64, %c64 absolute pes 4 into T beside [#tile<hand U>]
+// CHECK:       tile.store {{.*}}, %d
+// CHECK:       tile.store {{.*}}, %r
