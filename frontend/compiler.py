@@ -16,7 +16,7 @@ from ptoc.backend.encoder import encode
 from ptoc.backend.lowering import statements
 from ptoc.dialects import make_context
 from ptoc.errors import CompileError, PtocError, SourceLocation, UnsupportedError
-from ptoc.functions import MaskedView
+from ptoc.functions import Groups, MaskedView
 from ptoc.passes.arguments import argument_kinds
 from ptoc.passes.diagnostics import Diagnostic
 from ptoc.passes.pipeline import STAGES, Observer, run_stage
@@ -77,6 +77,12 @@ def _trace(
                 "the kernel returns src[mask], whose size depends on the data",
                 where=where,
                 hint="return np.where(mask, src, other)",
+            )
+        if isinstance(value, Groups):
+            raise UnsupportedError(
+                "the kernel returns an array of three dimensions",
+                where=where,
+                hint="return the sums as they are, or maxima of groups: sums.reshape(m, n // g, g).max(axis=2)",
             )
         if not isinstance(value, Tracer):
             raise UnsupportedError(

@@ -7,6 +7,7 @@ them, and what numpy refuses is refused with numpy's words.
 from __future__ import annotations
 
 import math
+import operator
 import warnings
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
@@ -14,6 +15,7 @@ from typing import Any, NoReturn, cast
 
 import numpy as np
 import numpy.typing as npt
+from numpy.lib.array_utils import normalize_axis_tuple
 from xdsl.dialects.builtin import TensorType
 from xdsl.ir import Operation, SSAValue
 
@@ -32,6 +34,8 @@ Scalar = (bool, int, float, np.generic)
 def apply_ufunc(ufunc: np.ufunc, method: str, inputs: Sequence[Any], kwargs: dict[str, Any]) -> Any:
     """A ufunc call with at least one traced operand."""
     rule = _UFUNCS.get(ufunc)
+    if method == "reduce" and ufunc in _MAXIMA:
+        return _call(maximum_along, f"{ufunc.__name__}.reduce", inputs, {"axis": 0, **kwargs})
     if rule is None or method != "__call__":
         suffix = "" if method == "__call__" else f".{method}"
         raise unsupported(f"np.{ufunc.__name__}{suffix}")
@@ -53,7 +57,7 @@ def apply_function(function: Callable[..., Any], args: Sequence[Any], kwargs: Ma
 
 def _call(rule: Callable[..., Any], name: str, operands: Sequence[Any], options: Mapping[str, Any]) -> Any:
     """A rule applied to operands, those without dimensions as the scalars that numpy takes them for."""
-    _reject_captured(operands[:1] if rule is transpose else operands, rows=rule in _TAKE_ROWS)
+    _reject_captured(operands[:1] if rule in _TAKE_AXES else operands, rows=rule in _TAKE_ROWS)
     operands = [x[()] if isinstance(x, np.ndarray) else x for x in operands]
     try:
         return rule(*operands, **options)
@@ -74,7 +78,7 @@ def _reject_captured(operands: Sequence[Any], *, rows: bool) -> None:
                 "an array that is not an argument",
                 hint="make it an argument of the kernel; ptoc compiles for arguments",
             )
-        if isinstance(operand, MaskedView):
+        if isinstance(operand, MaskedView | Groups):
             operand.refuse()
         if not (operand is None or isinstance(operand, (Tracer, np.ndarray, *Scalar))):
             raise unsupported(f"an operand of type {type(operand).__name__}")
@@ -322,6 +326,8 @@ _SUMS = (
     nd.CastOp,
     nd.WhereOp,
     nd.LdexpOp,
+    nd.AbsOp,
+    nd.MaxOp,
 )
 """What makes the value of a matmul, or continues one."""
 
@@ -432,6 +438,84 @@ def _extremum(name: str, function: np.ufunc, x: Any, y: Any, make: type[nd.Maxim
         source = sums.read()
         return sums.trace.tracer(sums.trace.value(("relu", source), lambda: nd.ReluOp(source)), result)
     return _with_constant(name, sums, number, result, make)
+
+
+def fmax(x: Any, y: Any) -> Tracer:
+    """``np.fmax`` of maxima and what they start from."""
+    if not any(isinstance(v, Tracer) and isinstance(v.read().owner, nd.MaxOp) for v in (x, y)):
+        raise unsupported(
+            f"np.fmax of {_describe(x, y)}",
+            hint="np.fmax is supported on the maxima of a matmul's rows; elsewhere use np.maximum",
+        )
+    return _extremum("np.fmax", np.fmax, x, y, nd.MaximumOp)
+
+
+def absolute(x: Any) -> Tracer:
+    """``np.abs`` of a matmul's value, for a maximum of magnitudes."""
+    sums = _sums("np.abs", x)
+    if sums.dtype.kind == "u":
+        return sums
+    source = sums.read()
+    return sums.trace.tracer(sums.trace.value(("abs", source), lambda: nd.AbsOp(source)), sums.dtype)
+
+
+def maximum_along(
+    a: Any, axis: Any = None, dtype: Any = None, out: Any = None, keepdims: bool = False, initial: Any = None
+) -> Tracer:
+    """``np.max``, ``np.amax``, ``np.nanmax``, ``np.maximum.reduce`` and ``np.fmax.reduce`` of every row of sums.
+
+    With ``initial``, a number, the maximum of that too.
+    """
+    sums = _sums("np.max", a)
+    if dtype is not None and np.dtype(dtype) != sums.dtype:
+        raise unsupported(f"np.max of {_describe(a)} as {dtype}", hint="convert the sums, or the maxima, with astype")
+    if not sums.ndim or _axes(axis, sums.ndim) != (sums.ndim - 1,):
+        raise unsupported(
+            f"np.max of {_describe(a)} along axis {axis}",
+            hint=f"the machine compares the columns of a row: axis={max(sums.ndim - 1, 0)}; or groups of them,"
+            " sums.reshape(m, n // g, g).max(axis=2)",
+        )
+    result = _maxima(sums, (*sums.shape[:-1], *(1,) * bool(keepdims)))
+    if initial is not None:
+        result = maximum(result, initial)
+    return result if out is None else _into(out[0] if isinstance(out, tuple) else out, result)
+
+
+def _maxima(sums: Tracer, shape: tuple[int, ...], group: int = 0) -> Tracer:
+    source = sums.read()
+    value = sums.trace.value(("max", source, shape, group), lambda: nd.MaxOp(source, shape, group))
+    return sums.trace.tracer(value, sums.dtype)
+
+
+def _axes(axis: Any, ndim: int) -> tuple[int, ...]:
+    """The axes that numpy reduces, in order; its error where there are no such."""
+    try:
+        return tuple(range(ndim)) if axis is None else tuple(sorted(normalize_axis_tuple(axis, ndim)))
+    except (TypeError, ValueError) as error:
+        raise UnsupportedError(f"numpy refuses axis {axis}: {error}", where=caller_location()) from None
+
+
+def reshape(a: Any, shape: Any, order: str = "C") -> Any:
+    """``np.reshape`` of the sums of a matmul to groups of columns, or to the shape that an array has."""
+    try:
+        extents = tuple(map(operator.index, shape if isinstance(shape, Sequence) else (shape,)))
+    except TypeError:
+        raise unsupported(f"reshape to {shape!r}", hint="a shape is a tuple of integers") from None
+    if extents.count(-1) == 1:
+        known = -math.prod(extents)
+        if known and a.size % known == 0:
+            extents = tuple(a.size // known if extent == -1 else extent for extent in extents)
+    if extents == a.shape:
+        return a
+    group = extents[-1] if extents else 0
+    if order != "C" or group < 1 or not a.ndim or extents != (*a.shape[:-1], a.shape[-1] // group, group):
+        raise unsupported(
+            f"reshape of {_describe(a)} to {'x'.join(map(str, extents))}",
+            hint="the columns of sums are cut into groups for a maximum: sums.reshape(m, n // g, g).max(axis=2)",
+        )
+    if a.size != math.prod(extents):
+        raise _shape_error(f"{_describe(a)} cannot become {extents}", f"{a.shape[-1]} is no multiple of {group}")
+    return Groups(a, group)
 
 
 def clip(a: Any, a_min: Any = None, a_max: Any = None) -> Tracer:
@@ -665,6 +749,52 @@ class MaskedView:
         self.refuse()
 
 
+class Groups:
+    """``sums.reshape(m, n // g, g)``: the columns of sums in groups of ``g``, whose maxima a matmul finds."""
+
+    def __init__(self, sums: Tracer, group: int) -> None:
+        self.sums = _sums("reshape", sums)
+        self.shape = (*sums.shape[:-1], sums.shape[-1] // group, group)
+        self.ndim = len(self.shape)
+        self.dtype = sums.dtype
+
+    def refuse(self, *args: Any, **kwargs: Any) -> NoReturn:
+        raise unsupported(
+            "using groups of columns elsewhere than in a maximum",
+            hint="sums.reshape(m, n // g, g).max(axis=2) is supported, and np.abs in between",
+        )
+
+    def max(
+        self, axis: Any = None, out: Any = None, keepdims: bool = False, initial: Any = None, dtype: Any = None
+    ) -> Tracer:
+        """The maximum of every group, as numpy's ``max`` along the last axis."""
+        if _axes(axis, self.ndim) != (self.ndim - 1,) or keepdims or initial is not None or dtype is not None:
+            raise unsupported("this maximum of groups", hint=f"max(axis={self.ndim - 1}) is supported, without options")
+        one = self.shape[-2] == 1
+        result = _maxima(self.sums, self.shape[:-1], 0 if one else self.shape[-1])
+        return result if out is None else _into(out[0] if isinstance(out, tuple) else out, result)
+
+    def __abs__(self) -> Groups:
+        return Groups(absolute(self.sums), self.shape[-1])
+
+    def __array_ufunc__(self, ufunc: np.ufunc, method: str, *inputs: Any, **kwargs: Any) -> Any:
+        if method == "__call__" and ufunc in (np.absolute, np.fabs) and not kwargs:
+            return abs(self)
+        if method != "reduce" or ufunc not in _MAXIMA:
+            self.refuse()
+        return self.max(**{"axis": 0, **kwargs})
+
+    def __array_function__(self, function: Any, types: Any, args: Any, kwargs: Any) -> Any:
+        if _FUNCTIONS.get(function) is not maximum_along:
+            self.refuse()
+        return self.max(*args[1:], **kwargs)
+
+    def __getattr__(self, name: str) -> NoReturn:
+        if name.startswith("__"):
+            raise AttributeError(name)
+        self.refuse()
+
+
 _PROTOCOLS = (
     *("array_ufunc", "array_function", "array", "getitem", "setitem", "delitem", "len", "iter", "contains"),
     *("bool", "int", "float", "index", "complex", "round", "neg", "pos", "abs", "invert"),
@@ -672,6 +802,8 @@ _PROTOCOLS = (
 )
 for _name in (*_PROTOCOLS, *(prefix + name for name in OPERATORS for prefix in ("", "r", "i"))):
     setattr(MaskedView, f"__{_name}__", MaskedView.refuse)
+    if f"__{_name}__" not in vars(Groups):
+        setattr(Groups, f"__{_name}__", Groups.refuse)
 
 
 def _is_everything(key: Any) -> bool:
@@ -813,6 +945,12 @@ def scatter(dst: Tracer, displacements: Any, src: Any, mask: Any) -> None:
 _TAKE_ROWS = (add, subtract, multiply, right_shift)
 """What takes a constant row beside the result of a matmul."""
 
+_TAKE_AXES = (transpose, reshape, maximum_along)
+"""What takes one array, and behind it axes or a shape."""
+
+_MAXIMA = (np.maximum, np.fmax)
+"""The ufuncs that reduce to a maximum."""
+
 _UFUNCS: dict[np.ufunc, Callable[..., Any]] = {
     np.matmul: matmul,
     np.add: add,
@@ -821,6 +959,9 @@ _UFUNCS: dict[np.ufunc, Callable[..., Any]] = {
     np.divide: divide,
     np.maximum: maximum,
     np.minimum: minimum,
+    np.fmax: fmax,
+    np.absolute: absolute,
+    np.fabs: absolute,
     np.right_shift: right_shift,
     np.negative: negative,
     np.ldexp: ldexp,
@@ -843,4 +984,6 @@ _FUNCTIONS: dict[Callable[..., Any], Callable[..., Any]] = {
     np.round: around,
     np.around: around,
     np.copyto: copyto,
+    np.reshape: reshape,
+    **dict.fromkeys((np.max, np.amax, np.nanmax), maximum_along),
 }

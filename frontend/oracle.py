@@ -156,14 +156,15 @@ class NdFunctions(InterpreterFunctions):
             found = []
             for number in range(count(op.axes)):
                 each = [stack.at(n) for stack, n in zip(stacks, (*matrices_of(op.axes, number), number))]
-                found.append(self._product(op, each))
+                found += self._product(op, each)
             bounds = [each.bound for each in found if each.bound is not None]
             data = np.concatenate([each.data for each in found])
             return (Value(data, np.concatenate(bounds) if bounds else None),)
-        return (self._product(op, list(args)).reshaped(shape),)
+        product, *maxima = self._product(op, list(args))
+        return (product.reshaped(shape), *maxima)
 
-    def _product(self, op: nd.MatmulAccOp, args: Sequence[Value]) -> Value:
-        """A single product, or one of a stack."""
+    def _product(self, op: nd.MatmulAccOp, args: Sequence[Value]) -> list[Value]:
+        """A single product and its maxima, or one of a stack, which has none."""
         m, n, k = op.size
         a = (args[0] if op.trans_a is None else args[0].transposed).reshaped((m, k))
         b = (args[1] if op.trans_b is None else args[1].transposed).reshaped((k, n))
@@ -177,10 +178,11 @@ class NdFunctions(InterpreterFunctions):
         start = None if c is None else c.data.view(accumulator)
         total = ordered.matmul(a.data, b.data, start, accumulator=accumulator)
         bound = _matmul_bound(a, b, c) if accumulator.kind == "f" else None
+        maxima = _maxima(op, Value(total, bound), args[-1])
         post = op.post_processing
         if result == accumulator or (result.itemsize == 4 and accumulator.kind != "f"):
             if post == NOTHING:
-                return Value(total.view(result), bound)
+                return [Value(total.view(result), bound), *maxima]
             target = accumulator
         else:
             target = result
@@ -201,7 +203,34 @@ class NdFunctions(InterpreterFunctions):
         finished = finish(total)
         if bound is not None or target.name == "bfloat16":
             bound = _bound_of_finished(finish, total, bound, finished, post)
-        return Value(finished.view(result), bound)
+        return [Value(finished.view(result), bound), *maxima]
+
+
+def _maxima(op: nd.MatmulAccOp, sums: Value, initial: Value) -> list[Value]:
+    """The maxima of rows and groups that a matmul finds beside its result."""
+    found = []
+    if op.row_max is not None:
+        shape = _shape_of(op.row_max.type)
+        start = None if op.initial is None else initial.reshaped((len(sums.data),))
+        found.append(_maximum(sums, start, absolute=op.absolute is not None).reshaped(shape))
+    if op.group_max is not None and op.group is not None:
+        groups = sums.reshaped((len(sums.data), -1, op.group.value.data))
+        shape = _shape_of(op.group_max.type)
+        found.append(_maximum(groups, None, absolute=op.absolute is not None).reshaped(shape))
+    return found
+
+
+def _maximum(sums: Value, initial: Value | None, *, absolute: bool) -> Value:
+    """A maximum moves no further than what moves most; where numpy's is NaN or overflows, nothing is claimed."""
+    values = ordered.maxima(sums.data, None if initial is None else initial.data, absolute=absolute)
+    bounds = [] if sums.bound is None else [sums.bound.max(axis=-1)]
+    if sums.data.dtype == np.int32 and absolute:
+        bounds.append(np.where((sums.data == np.iinfo(np.int32).min).any(axis=-1), np.inf, 0.0))
+    if initial is not None and initial.bound is not None:
+        bounds.append(initial.bound)
+    if initial is not None and initial.data.dtype.kind == "f":
+        bounds.append(np.where(np.isnan(initial.data), np.inf, 0.0))
+    return Value(values, _joined(*bounds))
 
 
 NUMPY_ROUNDING = {mode: name.value for name, mode in nd.ROUNDINGS.items()}

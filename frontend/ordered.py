@@ -53,6 +53,26 @@ def divided(c: Array, exponents: Array) -> Array:
 
 
 @np.errstate(all="ignore")
+def maxima(total: Array, initial: Array | None = None, *, absolute: bool = False) -> Array:
+    """The machine's maximum of ``total`` (float32, int32 or uint32) along its last axis, and of ``initial``.
+
+    ``initial`` has the shape of the result, ``None`` stands for nothing. A NaN loses against every number, -0 against
+    +0; nothing but NaNs have the canonical one. ``absolute`` compares magnitudes, and that of -2**31 is 2**31 - 1.
+    """
+    values = total if initial is None else np.concatenate([total, initial[..., None]], axis=-1)
+    if absolute:
+        smallest = values == np.iinfo(np.int32).min if total.dtype == np.int32 else False
+        values = np.where(smallest, np.iinfo(np.int32).max, np.abs(values)).astype(total.dtype)
+    if total.dtype.kind != "f":
+        return np.max(values, axis=-1)
+    nan = np.isnan(values)
+    best = np.max(np.where(nan, np.float32(-np.inf), values), axis=-1)
+    positive_zero = np.any((values == 0) & ~np.signbit(values), axis=-1)
+    best = np.where(best == 0, np.where(positive_zero, np.float32(0), np.float32(-0.0)), best)
+    return _canonical(np.where(nan.all(axis=-1), np.float32(np.nan), best))
+
+
+@np.errstate(all="ignore")
 def finish(
     total: Array,
     dtype: npt.DTypeLike,

@@ -321,6 +321,14 @@ class Tracer:
     def round(self, decimals: int = 0) -> Any:
         return np.round(self, decimals)  # type: ignore[call-overload]
 
+    def max(self, axis: Any = None, out: Any = None, **kwargs: Any) -> Any:
+        return np.max(self, axis=axis, out=out, **kwargs)  # type: ignore[call-overload]
+
+    def reshape(self, *shape: Any, order: str = "C") -> Any:
+        from ptoc.functions import reshape
+
+        return reshape(self, shape[0] if len(shape) == 1 else shape, order)
+
     def copy(self, order: str = "C") -> Tracer:
         return self.trace.tracer(self.read(), self.dtype)
 

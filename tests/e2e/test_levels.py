@@ -74,6 +74,12 @@ def in_place(x: Any, y: Any) -> Any:
     return x, np.matmul(y, x)
 
 
+def maxima(a: Any, b: Any, before: Any) -> Any:
+    rows, cols = a.shape[0], b.shape[1]
+    y = np.matmul(a, b, dtype=np.float32)
+    return y, np.maximum(before, y.max(axis=1)), y.reshape(rows, cols // 8, 8).max(axis=2)
+
+
 def copy(x: Any) -> Any:
     return x.copy()
 
@@ -86,6 +92,7 @@ CASES = {
     "mixed types": Case(accumulate, (((70, 300), F16, 0), ((300, 600), BF16, 0), ((600,), F32, 0))),
     "integers": Case(accumulate, (((70, 300), "int8", 0), ((300, 40), "int16", 0), ((70, 40), "int32", 0))),
     "epilogue": Case(layer, (((300, 130), F16, 0), ((130, 70), F16, 0), ((70,), F32, 0))),
+    "maxima": Case(maxima, (((300, 130), F16, 0), ((130, 272), F16, 0), ((300,), F32, 0))),
     "arena": Case(layers, (((40, 50), F16, 0), *((((50, 50), F16, 0),) * 9))),
     "masks": Case(masks, (((33, 70), "int16", 0), ((33, 70), "int16", 4), ((33, 70), "bool", 0))),
     "long masks": Case(masks, (((3001,), "float64", 0), ((3001,), "float64", 0), ((3001,), "bool", 0))),

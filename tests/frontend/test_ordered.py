@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
-from ptoc.ordered import finish, matmul
+from ptoc.ordered import finish, matmul, maxima
 
 BF16 = np.dtype(ml_dtypes.bfloat16)
 E4M3 = np.dtype(ml_dtypes.float8_e4m3fn)
@@ -246,3 +246,44 @@ def test_without_saturation_what_is_too_large_becomes_infinite_or_a_nan() -> Non
     assert finish(x, np.float16).view(np.uint16).tolist() == [0x7BFF, 0x7C00, 0xFC00, 0x7E00]
     x = np.array([448, 448.1, -500, np.inf, -0.0, -1e-9], np.float32)
     assert finish(x, E4M3).view(np.uint8).tolist() == [0x7E, 0x7F, 0x7F, 0x7F, 0x80, 0]
+
+
+# -- maxima ----------------------------------------------------------------------------------------
+
+NAN, INF = np.float32(np.nan), np.float32(np.inf)
+
+
+@pytest.mark.parametrize(
+    ("row", "wanted"),
+    [
+        ([1, 3, 2], 3),
+        ([NAN, -2, NAN], -2),
+        ([NAN, -INF], -INF),
+        ([NAN, NAN], NAN),
+        ([-0.0, 0.0], 0.0),
+        ([0.0, -0.0], 0.0),
+        ([-0.0, -0.0, -1], -0.0),
+        ([NAN, -0.0], -0.0),
+    ],
+)
+def test_a_maximum_of_floats(row: list[float], wanted: float) -> None:
+    """A NaN loses, +0 is above -0: worked by hand from the rule."""
+    values = np.array([row], np.float32)
+    assert maxima(values).tobytes() == np.array([wanted], np.float32).tobytes()
+    assert maxima(values[:, :-1], values[:, -1]).tobytes() == np.array([wanted], np.float32).tobytes()
+
+
+def test_a_signalling_nan_loses_and_becomes_canonical() -> None:
+    signalling = np.array([0x7F80_0001, 0xFF80_0001], np.uint32).view(np.float32)
+    assert maxima(np.array([[signalling[0], 5]], np.float32).copy()) == 5
+    assert maxima(signalling[None]).view(np.uint32).tolist() == [0x7FC0_0000]
+
+
+def test_a_maximum_of_magnitudes() -> None:
+    floats = np.array([[-3, 2], [-0.0, -0.0], [NAN, -1]], np.float32)
+    assert maxima(floats, absolute=True).view(np.uint32).tolist() == [0x4040_0000, 0, 0x3F80_0000]
+    integers = np.array([[-(2**31), 7], [-5, 4]], np.int32)
+    assert maxima(integers, absolute=True).tolist() == [2**31 - 1, 5]
+    assert maxima(integers).tolist() == [7, 4]
+    unsigned = np.array([[2**31, 7]], np.uint32)
+    assert maxima(unsigned, absolute=True).tolist() == maxima(unsigned).tolist() == [2**31]
