@@ -467,6 +467,7 @@ def maximum_along(
     With ``initial``, a number, the maximum of that too.
     """
     sums = _sums("np.max", a)
+    _refuse_stack(sums)
     if dtype is not None and np.dtype(dtype) != sums.dtype:
         raise unsupported(f"np.max of {_describe(a)} as {dtype}", hint="convert the sums, or the maxima, with astype")
     if not sums.ndim or _axes(axis, sums.ndim) != (sums.ndim - 1,):
@@ -479,6 +480,11 @@ def maximum_along(
     if initial is not None:
         result = maximum(result, initial)
     return result if out is None else _into(out[0] if isinstance(out, tuple) else out, result)
+
+
+def _refuse_stack(sums: Tracer) -> None:
+    if sums.ndim > 2:
+        raise unsupported("the maximum of a stack of products", hint="take the maxima of one product after the other")
 
 
 def _maxima(sums: Tracer, shape: tuple[int, ...], group: int = 0) -> Tracer:
@@ -754,6 +760,7 @@ class Groups:
 
     def __init__(self, sums: Tracer, group: int) -> None:
         self.sums = _sums("reshape", sums)
+        _refuse_stack(sums)
         self.shape = (*sums.shape[:-1], sums.shape[-1] // group, group)
         self.ndim = len(self.shape)
         self.dtype = sums.dtype

@@ -9,7 +9,7 @@ wrong tile here too. Shared tiles are always looked up by their names.
 from __future__ import annotations
 
 import operator
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any, cast
 
@@ -32,7 +32,7 @@ from xdsl.ir import Operation, SSAValue
 from ptoc import ordered
 from ptoc.dialects import tile
 from ptoc.dialects.attributes import dtype_of
-from ptoc.dialects.tile import PredicateType, SharedType, SlotAttr, TileType
+from ptoc.dialects.tile import HandAttr, PredicateType, SharedType, SlotAttr, TileType
 from ptoc.isa import dtypes, layouts, postprocess
 from ptoc.isa.dtypes import DType
 from ptoc.isa.registers import CELL_BYTES, GENERATIONS, HANDS, PE_COUNT
@@ -151,6 +151,14 @@ class IndexFunctions(InterpreterFunctions):
     def multiply(self, interpreter: Interpreter, op: arith.MuliOp, args: PythonValues) -> PythonValues:
         return (_each(operator.mul, *args),)
 
+    @impl(arith.ShRUIOp)
+    def shift_right(self, interpreter: Interpreter, op: arith.ShRUIOp, args: PythonValues) -> PythonValues:
+        return (_each(operator.rshift, *args),)
+
+    @impl(arith.DivUIOp)
+    def divide(self, interpreter: Interpreter, op: arith.DivUIOp, args: PythonValues) -> PythonValues:
+        return (_each(operator.floordiv, *args),)
+
     @impl(arith.AndIOp)
     def conjoin(self, interpreter: Interpreter, op: arith.AndIOp, args: PythonValues) -> PythonValues:
         return (_each(operator.and_, *args),)
@@ -264,7 +272,7 @@ class TileFunctions(InterpreterFunctions):
         types = [cast("TileType | SharedType", each.type).dtype for each in (op.a, op.b)]
         accumulator = dtypes.accumulator(*types)
         assert accumulator is not None
-        found: list[Bits | None] = [None] * PE_COUNT
+        found: list[list[Bits | None]] = [[None] * PE_COUNT for _ in op.results]
         for pe, first, rows in self._parts(op, m):
             if op.cooperative:
                 a = self._shared(op, sources[op.a], pe, (m, k), op.trans_a is not None)[first : first + rows]
@@ -280,8 +288,11 @@ class TileFunctions(InterpreterFunctions):
             factors = (_numbers(each, dtype.numpy) for each, dtype in zip((a, b), types))
             total = ordered.matmul(*factors, start, accumulator=accumulator.numpy)
             columns = [None if each is None else tiles[each][pe] for each in (op.words, op.slopes)]
-            found[pe] = _finished(op, total, *columns)
-        return (self._publish(op, tuple(found)),)
+            initial = None if op.initial is None else _valid(op, tiles[op.initial][pe], rows, 1)
+            for tiles_of_result, bits in zip(found, (_finished(op, total, *columns), *_maxima(op, total, initial))):
+                tiles_of_result[pe] = bits
+        hands: Sequence[HandAttr | None] = op.hands or [None] * len(found)
+        return tuple(self._publish(op, tuple(each), hand) for each, hand in zip(found, hands))
 
     @impl(tile.QueueOp)
     def queue(self, interpreter: Interpreter, op: tile.QueueOp, args: PythonValues) -> PythonValues:
@@ -361,11 +372,12 @@ class TileFunctions(InterpreterFunctions):
         matrix = _valid(op, stored, rows, cols)
         return matrix.T if transposed else matrix
 
-    def _publish(self, op: tile.TileOperation, value: Tile) -> Tile:
-        if op.into is not None:
+    def _publish(self, op: tile.TileOperation, value: Tile, hand: HandAttr | None = None) -> Tile:
+        hand = hand or op.into
+        if hand is not None:
             for pe, bits in enumerate(value):
                 if bits is not None:
-                    ring = self.core.rings[pe][op.into.number]
+                    ring = self.core.rings[pe][hand.number]
                     ring.insert(0, bits)
                     del ring[GENERATIONS:]
         return value
@@ -386,6 +398,19 @@ def _valid(op: Operation, bits: Bits | None, rows: int, cols: int) -> Bits:
 
 def _numbers(bits: Bits, dtype: np.dtype[Any]) -> npt.NDArray[Any]:
     return np.ascontiguousarray(bits).view(dtype)
+
+
+def _maxima(op: tile.MatmulOp, total: npt.NDArray[Any], initial: Bits | None) -> Iterator[Bits]:
+    """The maxima of rows and of groups of columns that the bundle finds among its sums."""
+    absolute = op.absolute is not None
+    if op.row_max is not None:
+        start = None if initial is None else _numbers(initial, total.dtype)[:, 0]
+        yield ordered.maxima(total, start, absolute=absolute)[:, None].view(f"u{total.itemsize}")
+    if op.group is not None:
+        size = op.group.value.data
+        groups = [total[:, start : start + size] for start in range(0, total.shape[1], size)]
+        found = np.stack([ordered.maxima(each, absolute=absolute) for each in groups], axis=1)
+        yield found.view(f"u{total.itemsize}")
 
 
 def _finished(op: tile.MatmulOp, total: npt.NDArray[Any], words: Bits | None, slopes: Bits | None) -> Bits:

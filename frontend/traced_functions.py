@@ -89,6 +89,19 @@ class TracedFunctions(NdFunctions):
         with np.errstate(invalid="ignore"):
             return _result(op.result, np.maximum(data, data.dtype.type(0)))
 
+    @impl(nd.AbsOp)
+    def absolute(self, interpreter: Interpreter, op: nd.AbsOp, args: PythonValues) -> PythonValues:
+        with np.errstate(all="ignore"):
+            return _result(op.result, np.abs(args[0].data))
+
+    @impl(nd.MaxOp)
+    def maximum_along(self, interpreter: Interpreter, op: nd.MaxOp, args: PythonValues) -> PythonValues:
+        data = args[0].data
+        group = data.shape[-1] if op.group is None else op.group.value.data
+        shape = cast(TensorType, op.result.type).get_shape()
+        with np.errstate(all="ignore"):
+            return _result(op.result, data.reshape(-1, group).max(axis=1).reshape(shape))
+
     @impl(nd.CastOp)
     def cast(self, interpreter: Interpreter, op: nd.CastOp, args: PythonValues) -> PythonValues:
         return _result(op.result, args[0].data)

@@ -38,6 +38,7 @@ _FORMS: dict[type[Operation], str] = {
     nd.MinimumOp: "np.minimum({}, {})",
     nd.ShiftRightOp: "{} >> {}",
     nd.NegOp: "-{}",
+    nd.AbsOp: "np.abs({})",
     nd.ColumnOp: "{}[:, None]",
     nd.LdexpOp: "np.ldexp({}, {})",
     nd.ReluOp: "np.maximum({}, 0)",
@@ -159,6 +160,8 @@ class _Writer:
         if isinstance(op, nd.MatmulAccOp):
             a, b = (f"{text}.T" if flag else text for text, flag in zip(texts, (op.trans_a, op.trans_b)))
             return f"np.matmul({a}, {b}, dtype={dtype_text(_dtype(op.result))})"
+        if isinstance(op, nd.MaxOp):
+            return _maximum_text(op, texts[0])
         if isinstance(op, nd.RoundOp):
             return f"np.{op.rounding.data.value}({texts[0]})"
         if isinstance(op, nd.CastOp):
@@ -176,6 +179,16 @@ class _Writer:
         text = ", ".join(str(int(n)) if dtype.kind in "iu" else repr(float(n)) for n in numbers)
         shape = "" if len(cast(TensorType, op.result.type).get_shape()) == 1 else "[None]"
         return f"np.array([{text}], {dtype_text(dtype)}){shape}"
+
+
+def _maximum_text(op: nd.MaxOp, sums: str) -> str:
+    """The maximum of every row, or of every group of columns."""
+    shape = cast(TensorType, op.result.type).get_shape()
+    if op.group is not None:
+        groups = ", ".join(map(str, (*shape, op.group.value.data)))
+        return f"{sums}.reshape({groups}).max(axis=-1)"
+    kept = len(shape) == len(cast(TensorType, op.source.type).get_shape())
+    return f"{sums}.max(axis=-1{', keepdims=True' if kept else ''})"
 
 
 def _dtype(value: SSAValue) -> np.dtype[Any]:

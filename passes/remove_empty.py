@@ -18,8 +18,8 @@ from xdsl.rewriter import InsertPoint, Rewriter
 from ptoc.dialects import nd
 from ptoc.dialects.batching import matrices
 from ptoc.passes.diagnostics import reject
-from ptoc.passes.materialize_operands import WRITES
 from ptoc.passes.rewriting import erase_dead, the_function
+from ptoc.passes.stored_matmuls import WRITES
 
 
 @dataclass(frozen=True)

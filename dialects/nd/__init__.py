@@ -476,7 +476,7 @@ class MatmulAccOp(IRDLOperation):
         if (self.group is not None) != (self.group_max is not None):
             raise VerifyException("group maxima, and they alone, have a number of columns")
         for value in (self.row_max, self.initial):
-            if value is not None and math.prod(_shape(value)) != m:
+            if value is not None and _shape(value) not in ((m,), (m, 1), *[()] * (m == 1)):
                 raise VerifyException(f"there is one maximum for each of {m} rows, not {value.type}")
         if self.group is not None and self.group_max is not None:
             columns = self.group.value.data

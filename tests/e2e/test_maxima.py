@@ -15,6 +15,7 @@ from test_matmul import F16, F32, FAMILIES, S8, S32, U8, in_order, problem
 
 import ptoc
 from ptoc.errors import ShapeError, UnsupportedError
+from ptoc.execution import execute
 from ptoc.launch import run
 
 Kernel = Callable[..., Any]
@@ -444,6 +445,27 @@ def test_any_shape(
     check(kernel, (a, b, c), *wanted, cores=cores)
 
 
+@pytest.mark.parametrize("cores", [1, 3])
+@pytest.mark.parametrize("shape", [(70, 48, 33), (300, 272, 64)], ids=str)
+def test_the_levels_of_ir_mean_the_same(shape: tuple[int, int, int], cores: int) -> None:
+    m, n, _ = shape
+    a, b, c = data(shape, flavour=1)
+    before = mixed(np.random.default_rng(8), (m,), F32)
+
+    def kernel(a: Any, b: Any, c: Any, before: Any) -> Any:
+        y = product(a, b, c)
+        return y, np.maximum(before, y.max(axis=1)), y.reshape(m, n // 8, 8).max(axis=2)
+
+    d = in_order(a, b, c, F32)
+    wanted = d, greater(before, largest(d)), largest(d, 8)
+    program = ptoc.jit(kernel).program_for(a, b, c, before)
+    for level, count in (("nd", 1), ("tile", cores)):
+        module = program.module(level)  # type: ignore[arg-type]
+        found = execute(module, program.specs, program.places, [a, b, c, before], cores=count)
+        for place, expected in zip(program.results.places, wanted, strict=True):
+            assert_same(np.ascontiguousarray(found[place].data), expected, level)
+
+
 # -- what is refused -------------------------------------------------------------------------------
 
 REFUSED: dict[str, tuple[Callable[[Any], Any], str]] = {
@@ -480,12 +502,19 @@ def test_maxima_of_arrays_and_columns_are_refused() -> None:
     a, b, c = data((16, 48, 8))
     with pytest.raises(UnsupportedError, match="the result of a matmul"):
         ptoc.jit(lambda a, b, c: c.max(axis=1))(a, b, c)
-    with pytest.raises(UnsupportedError, match="dtype=np.float32"):
+    with pytest.raises(UnsupportedError, match=r"dtype=np\.float32"):
         ptoc.jit(lambda a, b: (a @ b).max(axis=1))(a, b)
     with pytest.raises(UnsupportedError, match="multiply from the left"):
         ptoc.jit(lambda a, x: np.matmul(a, x, dtype=np.float32).max())(a, a[0].copy())
     with pytest.raises(ShapeError, match="no multiple of 32"):
         ptoc.jit(lambda a, b, c: product(a, b, c).reshape(16, 1, 32).max(axis=2))(a, b, c)
+
+
+def test_maxima_of_stacks_are_refused() -> None:
+    a, b, _ = data((16, 48, 8))
+    stack = np.stack([a, a])
+    with pytest.raises(UnsupportedError, match="stack of products"):
+        ptoc.jit(lambda s, b: np.matmul(s, b, dtype=np.float32).max(axis=-1))(stack, b)
 
 
 def test_maxima_of_sums_read_with_another_sign_are_refused() -> None:

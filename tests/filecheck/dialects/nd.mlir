@@ -62,7 +62,7 @@ func.func @every_operation(%a: memref<4x8xf16>, %b: memref<8x4xf16, strided<[6, 
   %started = nd.matmul_acc %x, %y acc %f : tensor<4x4xf32> scale %twos : tensor<4xui8> post <relu> : tensor<4x8xf16>, tensor<8x4xf16> -> tensor<4x4xf32>
   // Maxima of the sums are further results.
   // CHECK: nd.matmul_acc %x, %y post <relu> initial %z : tensor<4xf32> absolute : tensor<4x8xf16>, tensor<8x4xf16> -> tensor<4x4xf16> row_max tensor<4xf32>
-  %sums, %rows = nd.matmul_acc %x, %y post <relu> initial %z : tensor<4xf32> absolute : tensor<4x8xf16>, tensor<8x4xf16> -> tensor<4x4xf16> row_max tensor<4xf32>
+  %done, %rows = nd.matmul_acc %x, %y post <relu> initial %z : tensor<4xf32> absolute : tensor<4x8xf16>, tensor<8x4xf16> -> tensor<4x4xf16> row_max tensor<4xf32>
   // CHECK: nd.matmul_acc %bytes, %bytes group 8 : tensor<8x8xsi8>, tensor<8x8xsi8> -> tensor<8x8xsi32> row_max tensor<8x1xsi32> group_max tensor<8x1xsi32>
   %more, %column, %groups = nd.matmul_acc %bytes, %bytes group 8 : tensor<8x8xsi8>, tensor<8x8xsi8> -> tensor<8x8xsi32> row_max tensor<8x1xsi32> group_max tensor<8x1xsi32>
   // CHECK: nd.abs %f : tensor<4x4xf32>
