@@ -10,7 +10,6 @@ from ptoc.passes.planning.cost import ON_CHIP_BYTES, lower_bound, operand_bound
 from ptoc.passes.planning.search import (
     LIKE_BUNDLES,
     LIKE_TRAFFIC,
-    SIMPLER_CODE,
     UTILIZATION,
     Decision,
     ProductPlan,
@@ -19,6 +18,7 @@ from ptoc.passes.planning.search import (
     Step,
     candidates,
     decide,
+    single_lane_slack,
 )
 from ptoc.passes.planning.shapes import MatmulShape
 
@@ -142,7 +142,7 @@ def _reason(step: Step, before: Sequence[ProductPlan]) -> str:
             return f"{gone}; none reaches {UTILIZATION}, so the best stays, {step.limit:.3f}"
         return f"{gone}; the best cells would issue at least {UTILIZATION} of the multiply-adds of the others"
     if step.rule is Rule.LANES:
-        reach = f"{limit:,} bytes, {_over(SIMPLER_CODE)} the least"
+        reach = f"{limit:,} bytes, {_over(single_lane_slack(before[0].shape))} the least"
         if any(plan.lanes > 1 or plan.cost.traffic > step.limit for plan in step.left):
             return f"{gone}; no single lane moves at most {reach}"
         return f"{gone}; a single lane has the least code, and may move {reach}"

@@ -37,7 +37,7 @@ from ptoc.passes.planning.bands import (
     shared_names,
 )
 from ptoc.passes.planning.columns import Columns, cut_columns
-from ptoc.passes.planning.cost import Cost, issued_bound, k_cell, lower_bound
+from ptoc.passes.planning.cost import Cost, issued_bound, k_cell, lower_bound, streamed_bound
 from ptoc.passes.planning.shapes import MatmulShape
 from ptoc.passes.planning.sums import deepest_piece, floor_power_of_two, shared_sum
 from ptoc.passes.planning.techniques import ALL, Techniques
@@ -243,12 +243,18 @@ def decide(plans: Sequence[ProductPlan]) -> Decision:
     least_waste = max(plans, key=lambda p: p.utilization)
     whole = [p for p in plans if p.utilization >= UTILIZATION] or [least_waste]
     plans = left(Rule.CELLS, min(UTILIZATION, least_waste.utilization), whole)
-    limit = SIMPLER_CODE * min(p.cost.traffic for p in plans)
+    limit = single_lane_slack(plans[0].shape) * min(p.cost.traffic for p in plans)
     simple = [p for p in plans if p.lanes == 1 and p.cost.traffic <= limit]
     plans = left(Rule.LANES, limit, simple or plans)
     for rule, limit, found in _narrowed([(plan, plan.cost) for plan in plans]):
         left(rule, limit, [plan for plan, _ in found])
     return Decision(tuple(steps))
+
+
+def single_lane_slack(shape: MatmulShape) -> float:
+    """How much more traffic than the least a single lane may cause: little where A and B can be read once."""
+    streams = streamed_bound(shape) > shape.a_bytes + shape.b_bytes
+    return SIMPLER_CODE if streams else LIKE_TRAFFIC
 
 
 def _best(found: Sequence[tuple[T, Cost]]) -> tuple[T, Cost]:

@@ -113,7 +113,7 @@ lower bound: 264 bytes
   utilisation  1 x (T 1 x 5)  2 x 8  1       1 Local + 8      274    1.038        0.500       15      1  12,288     256
 
 utilisation: 2 of 3 out; the best cells would issue at least 0.98 of the multiply-adds of the others
-lanes:       none out; a single lane has the least code, and may move 295 bytes, 12% over the least
+lanes:       none out; a single lane has the least code, and may move 277 bytes, 5% over the least
 traffic:     none out; the others move at most 277 bytes, 5% over the least
 bundles:     none out; the others take at most 5 bundles, 15% over the fewest
 least:       none out; what is left moves 264 bytes, the least

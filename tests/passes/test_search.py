@@ -6,7 +6,7 @@ import random
 from dataclasses import replace
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from ptoc.isa import dtypes
@@ -167,6 +167,7 @@ def test_random_shapes_stay_near_the_bound(types: tuple[DType, DType, DType], se
 
 @settings(deadline=None)
 @given(st.integers(1, 16), st.integers(1024, 2048), st.integers(1024, 2048), st.integers(0, 2))
+@example(11, 1664, 1024, 1)
 def test_thin_products_are_read_once(thin: int, x: int, y: int, place: int) -> None:
     sizes = [x, y]
     sizes.insert(place, thin)
