@@ -141,6 +141,11 @@ def folded_shape(shape: tuple[int, ...]) -> tuple[int, ...]:
     return shape if len(shape) <= 2 else (math.prod(shape[:-1]), shape[-1])
 
 
+def in_memory(array: npt.NDArray[Any], placement: Placement) -> npt.NDArray[Any]:
+    """A caller's array, or a view of it, with the shape that it has in memory."""
+    return array.T if placement is Placement.TRANSPOSED else array.reshape(folded_shape(array.shape))
+
+
 def dense_strides(shape: Sequence[int], itemsize: int) -> tuple[int, ...]:
     """C-order strides in bytes."""
     strides, step = [], itemsize

@@ -21,7 +21,7 @@ from ptoc.errors import ArgumentError, PtocError, UnsupportedError, summary
 from ptoc.execution import execute
 from ptoc.kernel import Call, Kernel, jit
 from ptoc.launch import run
-from ptoc.oracle import NdFunctions, Value
+from ptoc.oracle import NdFunctions, Value, interpret
 from ptoc.passes.arguments import OUTPUT, argument_kinds
 from ptoc.passes.check_values import check_values
 from ptoc.passes.checking.errors import WrongProgram
@@ -143,10 +143,10 @@ def _check_steps(call: Call, trace: Trace, results: Results, steps: Sequence[_St
     plain = _in_numpy(call, results, len(names))
     done = [step.name for step in steps]
     fused = done.index(FUSION) if FUSION in done else len(steps)
-    early = [_executed(step, call, trace, TracedFunctions) for step in steps[:fused]]
+    early = [_executed(step, call, trace, results, TracedFunctions) for step in steps[:fused]]
     if fused == len(steps):
         return
-    exact = _executed(steps[fused], call, trace, NdFunctions)
+    exact = _executed(steps[fused], call, trace, results, NdFunctions)
     for step, values in zip(steps, [*early, exact]):
         for name, value, expected, known in zip(names, values, plain, exact):
             wrong = outside(value.data, expected, known.bound)
@@ -155,7 +155,7 @@ def _check_steps(call: Call, trace: Trace, results: Results, steps: Sequence[_St
     for step in steps[fused + 1 :]:
         if step.name in STAGES["pto"]:
             return
-        for name, value, known in zip(names, _executed(step, call, trace, NdFunctions), exact):
+        for name, value, known in zip(names, _executed(step, call, trace, results, NdFunctions), exact):
             _check_bits(step, name, value.data, known.data)
 
 
@@ -164,7 +164,7 @@ def _check_machine(kernel: Kernel, call: Call, program: Program, steps: Sequence
 
     The last pass is guilty if a replay of its instructions finds something wrong with them.
     """
-    expected = execute(program.modules["nd"], program.specs, program.places, call.arrays)
+    expected = interpret(program, call.arrays)
     cores = kernel.target.cores
     try:
         _, simulated = run(program, [copy_with_strides(each) for each in call.arrays], cores)
@@ -197,14 +197,14 @@ def _in_numpy(call: Call, results: Results, count: int) -> list[Array]:
     return launch
 
 
-def _executed(step: _Step, call: Call, trace: Trace, functions: type[NdFunctions]) -> list[Value]:
+def _executed(step: _Step, call: Call, trace: Trace, results: Results, functions: type[NdFunctions]) -> list[Value]:
     assert step.module is not None
     try:
         step.module.verify()
     except VerifyException as error:
         raise _Wrong(step, f"the IR does not verify: {summary(error)}") from None
     try:
-        return execute(step.module, call.specs(), trace.places, call.arrays, functions=functions)
+        return execute(step.module, call.specs(), trace.places, call.arrays, shapes=results.shapes, functions=functions)
     except Nonsense as error:
         place = source_of(error.op)
         at = "" if place is None else f"{place[0]}:{place[1]}: "

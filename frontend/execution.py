@@ -5,7 +5,7 @@ The arrays lie in memory as the launcher places them, so that byte offsets mean 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -14,7 +14,7 @@ from xdsl.dialects.builtin import ModuleOp
 from xdsl.interpreter import Interpreter
 from xdsl.interpreters.func import FuncFunctions
 
-from ptoc.arrays import ArraySpec, Placement
+from ptoc.arrays import ArraySpec, Placement, in_memory
 from ptoc.launch import view_of
 from ptoc.oracle import NdFunctions, Value
 from ptoc.passes.rewriting import the_function
@@ -39,24 +39,29 @@ def execute(
     places: Sequence[Placement],
     arrays: Sequence[Array],
     *,
+    shapes: Mapping[int, tuple[int, ...]] | None = None,
     functions: type[NdFunctions] = NdFunctions,
     cores: int = 1,
 ) -> list[Value]:
     """All launch arrays after a module ran on copies of a caller's ``arrays``; the caller's own come first.
 
     Bounds are those of ``functions``, which give the meaning of ``nd``. ``specs`` and ``places`` are those of the
-    program; the other arrays of the launch follow from the module, which may be at any stage before ``pto``. The cores
-    take turns; where ``nd`` operations are left there can be only one.
+    program, ``shapes`` those of results that are stacks, by their place; the other arrays of the launch follow from
+    the module, which may be at any stage before ``pto``. The cores take turns; where ``nd`` operations are left there
+    can be only one.
     ``Nonsense`` for what no machine can do.
     """
     function = the_function(module)
-    placed = [a.T if place is Placement.TRANSPOSED else a for a, place in zip(arrays, places)]
-    launch = [memory_of(spec.placed(place), a) for spec, place, a in zip(specs, places, placed)]
+    launch = [memory_of(spec.placed(place), in_memory(a, place)) for spec, place, a in zip(specs, places, arrays)]
     launch += [memory_of(spec_of_type(arg.type), None) for arg in function.body.block.args[len(arrays) :]]
     for number in range(cores):
         interpreter = Interpreter(module)
         for each in (functions(), FuncFunctions(), IndexFunctions(), TileFunctions(Core(number, cores))):
             interpreter.register_implementations(each)
         interpreter.call_op(function, tuple(launch))
-    own = [each.transposed if place is Placement.TRANSPOSED else each for each, place in zip(launch, places)]
-    return [*own, *launch[len(own) :]]
+    own = [
+        (each.transposed if place is Placement.TRANSPOSED else each).reshaped(array.shape)
+        for each, place, array in zip(launch, places, arrays)
+    ]
+    others = [each.reshaped((shapes or {}).get(n, each.data.shape)) for n, each in enumerate(launch) if n >= len(own)]
+    return [*own, *others]

@@ -176,9 +176,14 @@ def _addresses(program: Program) -> list[int]:
 
 def address_of(program: Program, n: int, index: Sequence[int]) -> int:
     """The address of an element of an array of a launch, indexed as the caller sees the array."""
-    transposed = n < len(program.places) and program.places[n] is Placement.TRANSPOSED
-    in_memory = index[::-1] if transposed else index
-    return _addresses(program)[n] + sum(map(operator.mul, in_memory, program.launch_specs[n].strides))
+    given = n < len(program.places)
+    spec = program.launch_specs[n]
+    if given and program.places[n] is Placement.TRANSPOSED:
+        index = index[::-1]
+    else:
+        shape = program.specs[n].shape if given else program.results.shapes.get(n, spec.shape)
+        index = [int(i) for i in np.unravel_index(np.ravel_multi_index(tuple(index), shape), spec.shape)]
+    return _addresses(program)[n] + sum(map(operator.mul, index, spec.strides))
 
 
 def _name(program: Program, n: int) -> str:

@@ -156,14 +156,14 @@ class NdFunctions(InterpreterFunctions):
             found = []
             for number in range(count(op.axes)):
                 each = [stack.at(n) for stack, n in zip(stacks, (*matrices_of(op.axes, number), number))]
-                found += self._product(op, each)
+                found += self.product(op, each)
             bounds = [each.bound for each in found if each.bound is not None]
             data = np.concatenate([each.data for each in found])
             return (Value(data, np.concatenate(bounds) if bounds else None),)
-        product, *maxima = self._product(op, list(args))
+        product, *maxima = self.product(op, list(args))
         return (product.reshaped(shape), *maxima)
 
-    def _product(self, op: nd.MatmulAccOp, args: Sequence[Value]) -> list[Value]:
+    def product(self, op: nd.MatmulAccOp, args: Sequence[Value]) -> list[Value]:
         """A single product and its maxima, or one of a stack, which has none."""
         m, n, k = op.size
         a = (args[0] if op.trans_a is None else args[0].transposed).reshaped((m, k))

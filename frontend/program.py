@@ -12,7 +12,7 @@ from xdsl.dialects.builtin import MemRefType, ModuleOp
 from xdsl.ir import Attribute
 from xdsl.printer import Printer
 
-from ptoc.arrays import ArraySpec, Placement, check_cores, dense_strides, folded_shape, spec_of
+from ptoc.arrays import ArraySpec, Placement, check_cores, dense_strides, in_memory, spec_of
 from ptoc.backend.statements import Statement
 from ptoc.dialects.attributes import dtype_of
 from ptoc.errors import ArgumentError
@@ -78,10 +78,7 @@ class Program:
 
     def in_memory(self, arrays: Sequence[Any]) -> list[Any]:
         """A caller's arrays, or views of them, with the shapes that they have in memory."""
-        return [
-            a.T if place is Placement.TRANSPOSED else a.reshape(folded_shape(a.shape))
-            for a, place in zip(arrays, self.places)
-        ]
+        return list(map(in_memory, arrays, self.places))
 
     def module(self, level: Level) -> ModuleOp:
         """The program's IR at a level; a copy, to be changed freely."""

@@ -17,7 +17,7 @@ from xdsl.dialects import func
 from xdsl.dialects.builtin import ArrayAttr, FunctionType, ModuleOp
 from xdsl.rewriter import Rewriter
 
-from ptoc.arrays import Placement, copy_with_strides
+from ptoc.arrays import copy_with_strides, in_memory
 from ptoc.compiler import trace_kernel
 from ptoc.dialects import nd
 from ptoc.errors import ArgumentError, CompileError, ProgramFault, PtocError
@@ -100,8 +100,7 @@ def reduce(kernel: Any, *args: Any, **kwargs: Any) -> Case:
             f"{kernel.name} works on stacks of matrices, which are not reduced",
             hint="reduce it for arrays of two dimensions",
         )
-    placed = [a.T if place is Placement.TRANSPOSED else a for a, place in zip(call.arrays, trace.places)]
-    case = Case(trace.module, tuple(copy_with_strides(each) for each in placed))
+    case = Case(trace.module, tuple(copy_with_strides(each) for each in map(in_memory, call.arrays, trace.places)))
     kind = fault_of(Kernel(case.kernel(), kernel.target), case.arrays)
     if kind is None:
         raise ArgumentError(

@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any, cast
 
 import numpy as np
@@ -30,12 +31,12 @@ def _result(value: SSAValue, data: Any) -> PythonValues:
 class TracedFunctions(NdFunctions):
     """``nd`` before any pass; bounds are not kept."""
 
-    @impl(nd.MatmulAccOp)
-    def matmul_acc(self, interpreter: Interpreter, op: nd.MatmulAccOp, args: PythonValues) -> PythonValues:
+    def product(self, op: nd.MatmulAccOp, args: Sequence[Value]) -> list[Value]:
+        m, n, k = op.size
         a, b = (each.T if flag else each for each, flag in zip((args[0].data, args[1].data), (op.trans_a, op.trans_b)))
         dtype = numpy_type(cast(TensorType, op.result.type).element_type)
         with np.errstate(all="ignore"):
-            return _result(op.result, np.matmul(a, b, dtype=dtype, casting="unsafe"))
+            return [Value(np.matmul(a.reshape(m, k), b.reshape(k, n), dtype=dtype, casting="unsafe"))]
 
     @impl(nd.ConstantOp)
     def constant(self, interpreter: Interpreter, op: nd.ConstantOp, args: PythonValues) -> PythonValues:

@@ -45,7 +45,8 @@ def assert_levels_agree(function: Callable[..., Any], arrays: Sequence[Array], c
     for name, module in modules.items():
         # While nd operations are left, each core would do all of them.
         alone = name not in ("tile-elementwise", "simplify-loops", "release-shared", "allocate-rings")
-        values = execute(module, program.specs, program.places, arrays, cores=1 if alone else cores)
+        shapes = program.results.shapes
+        values = execute(module, program.specs, program.places, arrays, shapes=shapes, cores=1 if alone else cores)
         for n in kept:
             assert_same(values[n].data, simulated[n], f"{name}, array {n}")
 
@@ -90,6 +91,7 @@ EPILOGUES: dict[str, Callable[[Any, Any], Any]] = {
     "scaled": lambda sums, n: (sums * np.float32(0.5)).astype(BF16),
     "saturated": lambda sums, n: np.clip(sums, -448, 448).astype(E4M3),
     "bytes": lambda sums, n: np.clip(np.rint(sums * np.resize(np.array([2.0, 0.5]), n)) + 3, -128, 127).astype(np.int8),
+    "maxima": lambda sums, n: (sums, np.abs(sums).max(axis=1)),
 }
 WHOLE: dict[str, Callable[[Any, Any], Any]] = {
     "sums": EPILOGUES["sums"],
@@ -97,6 +99,7 @@ WHOLE: dict[str, Callable[[Any, Any], Any]] = {
     "bytes": EPILOGUES["bytes"],
     "shifted": lambda sums, n: np.clip(sums >> 3, -32768, 32767).astype(np.int16),
     "half": lambda sums, n: (sums * np.resize(np.array([0.25, 2.0]), n)).astype(np.float16),
+    "maxima": lambda sums, n: np.maximum(sums, 0).max(axis=1, keepdims=True),
 }
 extent = st.one_of(st.integers(1, 40), st.sampled_from([64, 65, 128, 130, 200]))
 products = {
@@ -147,6 +150,43 @@ def product_of(
 @given(**products)
 def test_products(**choices: Any) -> None:
     assert_levels_agree(*product_of(**choices))
+
+
+stacks = {
+    "left": st.sampled_from([(), (1,), (3,), (2, 3), (2, 1)]),
+    "right": st.sampled_from([(), (1,), (3,), (1, 3)]),
+    "size": st.tuples(*[st.sampled_from([1, 5, 16, 33, 70])] * 3),
+    "dtype": st.sampled_from(["float16", "int8"]),
+    "relu": st.booleans(),
+    "cores": st.sampled_from([1, 3]),
+    "seed": st.integers(0, 2**16),
+}
+
+
+def check_stack(left: Any, right: Any, size: Any, dtype: str, relu: bool, cores: int, seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    m, n, k = size
+    a, b = (rng.integers(-9, 10, shape).astype(dtype) for shape in ((*left, m, k), (*right, k, n)))
+    sums = np.dtype("int32" if dtype == "int8" else "float32")
+
+    def kernel(a: Any, b: Any) -> Any:
+        total = np.matmul(a, b, dtype=sums)
+        return np.maximum(total, 0) if relu else total
+
+    assert_levels_agree(kernel, [a, b], cores)
+
+
+@settings(max_examples=20, deadline=None)
+@given(**stacks)
+def test_stacks(**choices: Any) -> None:
+    check_stack(**choices)
+
+
+@pytest.mark.slow
+@settings(max_examples=100, deadline=None)
+@given(**stacks)
+def test_many_stacks(**choices: Any) -> None:
+    check_stack(**choices)
 
 
 @settings(max_examples=20, deadline=None)

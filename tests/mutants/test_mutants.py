@@ -126,3 +126,16 @@ def test_the_report_names_the_store() -> None:
         [comparison] = ptoc.validate(linear, *arguments(linear)).comparisons
     assert comparison.worst is not None and comparison.mismatch is not None
     assert comparison.worst.ulp >= comparison.mismatch.ulp
+
+
+def test_a_mistake_in_a_stack_has_its_place() -> None:
+    def stack(a: np.ndarray, b: np.ndarray) -> np.ndarray:
+        return np.maximum(np.matmul(a, b, dtype=np.float32), 0)
+
+    a, b = np.ones((2, 3, 40, 20), np.float16), -np.ones((3, 20, 9), np.float16)
+    assert bisect(stack, a, b).guilty is None
+    with {m.name: m for m in COMPILER}["fuse-epilogue: no relu"].made():
+        assert bisect(stack, a, b).guilty == "fuse-epilogue"
+        [comparison] = ptoc.validate(stack, a, b).comparisons
+    assert comparison.first_outside is not None and comparison.first_outside.index == (0, 0, 0, 0)
+    assert comparison.wrote is not None and "BSTART.TSTORE" in comparison.wrote
