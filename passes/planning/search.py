@@ -54,6 +54,9 @@ LIKE_BUNDLES = 1.15
 SIMPLER_CODE = 1.12
 """How much more traffic than the least is paid for a single lane: each lane has code of its own."""
 
+THIN = 16
+"""A product with a dimension up to this moves about what it has to move once."""
+
 UTILIZATION = 0.98
 """The least part of the issued multiply-adds that the best cells would issue as well."""
 
@@ -252,9 +255,9 @@ def decide(plans: Sequence[ProductPlan]) -> Decision:
 
 
 def single_lane_slack(shape: MatmulShape) -> float:
-    """How much more traffic than the least a single lane may cause: little where A and B can be read once."""
+    """How much more traffic than the least a single lane may cause: little where C and A or B are most of it anyway."""
     streams = streamed_bound(shape) > shape.a_bytes + shape.b_bytes
-    return SIMPLER_CODE if streams else LIKE_TRAFFIC
+    return SIMPLER_CODE if streams and min(shape.m, shape.n, shape.k) > THIN else LIKE_TRAFFIC
 
 
 def _best(found: Sequence[tuple[T, Cost]]) -> tuple[T, Cost]:

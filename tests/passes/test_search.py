@@ -174,6 +174,11 @@ def test_thin_products_are_read_once(thin: int, x: int, y: int, place: int) -> N
     assert plan_product(shape_of(*sizes, HALF, True)).ratio <= 1.1
 
 
+def test_short_sums_of_bytes_are_near_the_bound() -> None:
+    """Depths that no power of two has take Local operands, of which every PE reads its own B."""
+    assert plan_product(shape_of(1664, 1975, 15, BYTES, False)).ratio <= 1.1
+
+
 def test_the_bound_by_hand() -> None:
     """4 MiB of float32 sums come in and go out; A and B stream past 327,680 accumulators on the chip."""
     shape = square(1024)
