@@ -15,6 +15,8 @@ def describe(error: Exception) -> str:
         return str(error)
     if isinstance(error, OSError) and error.filename is not None:
         return f"{error.filename}: {error.strerror}"
+    if isinstance(error, OSError) and error.errno is not None:
+        return f"input or output failed: {error.strerror}"
     return f"internal error: {summary(error)}\nhelp: please report this; PTOC_DEBUG=1 shows where it happened"
 
 

@@ -118,3 +118,10 @@ def test_passes_are_listed_in_the_order_of_the_pipeline(ptoc: Run) -> None:
     assert set(listed) == set(PASSES)
     order = [name for names in STAGES.values() for name in names]
     assert listed[: len(order)] == order
+
+
+@pytest.mark.skipif(not os.path.exists("/dev/full"), reason="this system has no /dev/full")
+def test_output_that_cannot_be_written_is_no_internal_error(ptoc: Run, write: Write) -> None:
+    result = ptoc("compile", write(LINEAR), "-o", "/dev/full")
+    assert (result.status, result.out) == (1, "")
+    assert result.err == "input or output failed: No space left on device\n"
