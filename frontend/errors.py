@@ -89,11 +89,8 @@ class ShapeError(PtocError, ValueError):
     """Shapes in a kernel that numpy would not accept together either, or that ptoc does not take."""
 
 
-class CompileError(PtocError):
-    """The kernel is understood, but no program for it exists on this target, or a wrong one was made.
-
-    ``bundle`` is the assembly text of the bundle that is wrong.
-    """
+class _BundleError(PtocError):
+    """An error that shows in a bundle; ``bundle`` is its assembly text."""
 
     def __init__(
         self,
@@ -108,14 +105,24 @@ class CompileError(PtocError):
         self.bundle = bundle
 
     def _details(self) -> Iterable[str]:
-        return _bundle_lines(self.bundle)
+        if self.bundle:
+            first, *others = self.bundle.strip().splitlines()
+            yield f"bundle: {first}"
+            yield from (f"        {line}" for line in others)
+
+
+class CompileError(_BundleError):
+    """The kernel is understood, but no program for it exists on this target, or a wrong one was made.
+
+    ``bundle`` is the assembly text of the bundle that is wrong.
+    """
 
 
 class InputError(PtocError):
     """A file or an option of the command line cannot be used."""
 
 
-class ProgramFault(PtocError):
+class ProgramFault(_BundleError):
     """The simulated program stopped with an architectural fault; no argument was changed.
 
     ``kind`` is the name of the fault, ``bundle`` the assembly text of the bundle that raised it; ``where``
@@ -132,21 +139,13 @@ class ProgramFault(PtocError):
         rule: str | None = None,
         hint: str | None = None,
     ) -> None:
-        super().__init__(message, where=where, rule=rule, hint=hint)
+        super().__init__(message, bundle=bundle, where=where, rule=rule, hint=hint)
         self.kind = kind
-        self.bundle = bundle
 
     def _details(self) -> Iterable[str]:
         if self.kind:
             yield f"fault: {self.kind}"
-        yield from _bundle_lines(self.bundle)
-
-
-def _bundle_lines(bundle: str | None) -> Iterable[str]:
-    if bundle:
-        first, *others = bundle.strip().splitlines()
-        yield f"bundle: {first}"
-        yield from (f"        {line}" for line in others)
+        yield from super()._details()
 
 
 def caller_location(skip_packages: Iterable[str] = ("ptoc", "numpy")) -> SourceLocation | None:
