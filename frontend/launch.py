@@ -144,11 +144,8 @@ def _machine(program: Program, buffers: Sequence[npt.NDArray[np.uint8]], cores: 
     machine.load(program.encoded.code, entry=program.encoded.entry, isa=program.encoded.isa)
     machine.lines = program.encoded.lines
     machine.windows.update({row.offset: windows[row.argument] for row in program.encoded.accesses})
-    if abi.uses_arena(len(buffers)):
-        machine.set_gpr(abi.ARENA_REGISTER, BASE_ADDRESS)
-    else:
-        for register, address in zip(abi.ARGUMENT_REGISTERS, addresses[:-1]):
-            machine.set_gpr(register, address)
+    for register, address in zip(abi.ARGUMENT_REGISTERS, addresses[:-1]):
+        machine.set_gpr(register, address)
     for pe in range(PE_COUNT):
         machine.set_gpr(abi.PE_REGISTER, pe, pe)
     for core in range(cores):

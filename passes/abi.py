@@ -13,7 +13,7 @@ ARGUMENT_REGISTERS: tuple[int, ...] = tuple(GPR[f"a{n}"] for n in range(8))
 """Addresses of the first to eighth array, the same on all PEs."""
 
 ARENA_REGISTER = GPR["a0"]
-"""Address of the arena when there are more than eight arrays."""
+"""Address of the first array, from which the others are reached as well."""
 
 PE_REGISTER = GPR["x0"]
 CORE_REGISTER = GPR["x1"]
@@ -28,13 +28,8 @@ GAP = 65536
 """Unmapped bytes at least between two arrays, so that a stray address faults."""
 
 
-def uses_arena(arrays: int) -> bool:
-    """Whether arrays are found at static offsets from one register instead of in a register each."""
-    return arrays > len(ARGUMENT_REGISTERS)
-
-
 def array_offsets(sizes: Sequence[int]) -> list[int]:
-    """Offset of each array, by its size in bytes, from the start of the launch's memory; the gaps are unmapped."""
+    """Offset of each array, by its size in bytes, from the first one; the gaps are unmapped."""
     offsets, end = [], 0
     for size in sizes:
         offsets.append(end)

@@ -2,13 +2,14 @@
 
 The planning itself is ``planning.rings``: this pass translates the function into it and writes the proven names back
 as ``into`` and ``slots``. Where tiles of earlier work would overflow the pool, the rings are flushed at a point where
-no tile is live: a loop of sixteen one-cell loads per hand ages everything out.
+no tile is live: for each hand a loop of sixteen one-cell loads ages everything out.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import cast
 
 from xdsl.context import Context
@@ -24,7 +25,7 @@ from ptoc.passes.diagnostics import reject
 from ptoc.passes.planning import rings
 from ptoc.passes.planning.rings import Carried, DoesNotFit, Item, Loop, NewQueue, Plan, Pop, Push, Step
 from ptoc.passes.rewriting import Emitter, Index, the_function
-from ptoc.passes.tile_values import constant_byte
+from ptoc.passes.tile_values import Array, constant_byte
 
 
 @dataclass(frozen=True)
@@ -175,11 +176,14 @@ def _age_out(function: func.FuncOp, point: Operation, hands: Sequence[int]) -> N
     byte = constant_byte(emitter, module)
     cell = TileType.get(1, 1, byte.dtype, TileLayout.NORM)
 
-    def body(inner: Emitter, generation: Index, carried: Sequence[SSAValue]) -> Sequence[SSAValue]:
-        for hand in hands:
-            load = byte.load(inner, 0, 0, (1, 1), PE_COUNT, cell).owner
-            assert isinstance(load, TileOperation)
-            load.properties["into"] = HandAttr(Hand(HANDS[hand]))
-        return ()
+    for hand in hands:
+        emitter.loop(0, GENERATIONS, 1, partial(_load_cell, byte, cell, hand), name="generation")
 
-    emitter.loop(0, GENERATIONS, 1, body, name="generation")
+
+def _load_cell(
+    byte: Array, cell: TileType, hand: int, emitter: Emitter, generation: Index, carried: Sequence[SSAValue]
+) -> Sequence[SSAValue]:
+    load = byte.load(emitter, 0, 0, (1, 1), PE_COUNT, cell).owner
+    assert isinstance(load, TileOperation)
+    load.properties["into"] = HandAttr(Hand(HANDS[hand]))
+    return ()

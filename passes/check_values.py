@@ -209,10 +209,7 @@ class _Replay:
             abi.CORES_REGISTER: cores,
             abi.DATA_REGISTER: self.constants.address,
         }
-        addresses = [array.address for array in self.arrays]
-        if abi.uses_arena(len(self.arrays)):
-            return registers | {abi.ARENA_REGISTER: addresses[0]}
-        return registers | dict(zip(abi.ARGUMENT_REGISTERS, addresses))
+        return registers | dict(zip(abi.ARGUMENT_REGISTERS, (array.address for array in self.arrays)))
 
     def _own(self, number: int) -> None:
         """An access belongs to the array that the bundle was compiled for."""

@@ -71,23 +71,36 @@ _FALLBACKS = (Rematerialize(), Rematerialize(blocks=True), Rematerialize(everywh
 
 
 def _lower(ctx: Context, module: ModuleOp, function: func.FuncOp, data: Sequence[tile.GlobalOp]) -> _Lowering:
-    """The function's instructions; values are computed again where there are too few registers to keep them."""
-    for fallback in (*_FALLBACKS, None):
-        try:
-            trial = _Lowering(function, data, {})
-            trial.run()
-            break
-        except OutOfRegisters as reason:
-            if fallback is None:
-                reject(function, str(reason), rule="the scalar subset has 24 GPRs and no spilling")
-            fallback.apply(ctx, module)
+    """The function's instructions.
+
+    Where there are too few registers, arrays give up theirs and are reached from the first, or values are computed
+    again instead of being kept.
+    """
+    trial = _first_that_fits(ctx, module, function, data)
     spare = trial.pool.total - trial.pool.peak
     resident = [value for value, _ in trial.wanted.most_common(spare)]
     if not resident:
         return trial
-    lowering = _Lowering(function, data, dict.fromkeys(resident, 0))
+    lowering = _Lowering(function, data, dict.fromkeys(resident, 0), arena=trial.arena is not None)
     lowering.run()
     return lowering
+
+
+def _first_that_fits(
+    ctx: Context, module: ModuleOp, function: func.FuncOp, data: Sequence[tile.GlobalOp]
+) -> _Lowering:
+    many = len(function.body.block.args) > len(abi.ARGUMENT_REGISTERS)
+    for fallback in (*_FALLBACKS, None):
+        for arena in (True,) if many else (False, True):
+            trial = _Lowering(function, data, {}, arena=arena)
+            try:
+                trial.run()
+                return trial
+            except OutOfRegisters as reason:
+                failure = str(reason)
+        if fallback is not None:
+            fallback.apply(ctx, module)
+    reject(function, failure, rule="the scalar subset has 24 GPRs and no spilling")
 
 
 def data_offsets(data: Sequence[tile.GlobalOp | pto.DataOp]) -> dict[str, int]:
@@ -112,14 +125,16 @@ def _constant(value: SSAValue) -> int | None:
 
 
 class _Lowering:
-    def __init__(self, function: func.FuncOp, data: Sequence[tile.GlobalOp], resident: dict[int, int]) -> None:
+    def __init__(
+        self, function: func.FuncOp, data: Sequence[tile.GlobalOp], resident: dict[int, int], *, arena: bool
+    ) -> None:
         self.function = function
         self.block = function.body.block
         self.data = data_offsets(data)
         self.ops: list[Operation] = []
         self.location: LocationAttr = function.location
         self.registers: dict[SSAValue, int] = {}
-        taken = _RESERVED | self._argument_registers()
+        taken = _RESERVED | self._argument_registers(arena)
         if not data:
             taken = taken - {abi.DATA_REGISTER}
         self.pool = RegisterPool(r for r in [*range(GPR["a0"], GPR_COUNT), GPR["sp"]] if r not in taken)
@@ -131,15 +146,15 @@ class _Lowering:
         self.labels = 0
         self.targets: list[list[int]] = []
 
-    def _argument_registers(self) -> set[int]:
+    def _argument_registers(self, arena: bool) -> set[int]:
         arguments = self.block.args
-        sizes = [memory_bytes(cast(MemRefType, a.type)) for a in arguments]
         self.number = {a: n for n, a in enumerate(arguments)}
-        if abi.uses_arena(len(arguments)):
-            self.arena: dict[SSAValue, int] | None = dict(zip(arguments, abi.array_offsets(sizes)))
-            return {abi.ARENA_REGISTER}
-        self.arena = None
-        return set(abi.ARGUMENT_REGISTERS[: len(arguments)])
+        self.arena: dict[SSAValue, int] | None = None
+        if not arena:
+            return set(abi.ARGUMENT_REGISTERS[: len(arguments)])
+        sizes = [memory_bytes(cast(MemRefType, a.type)) for a in arguments]
+        self.arena = dict(zip(arguments, abi.array_offsets(sizes)))
+        return {abi.ARENA_REGISTER}
 
     def run(self) -> None:
         for value in self.resident:

@@ -107,9 +107,16 @@ class PoolFull(DoesNotFit):
     """The Local pool overflows when ``step`` publishes: tiles of earlier work are still in the rings."""
 
 
+class _NoRoomToFlush(Exception):
+    """The cells that age out a ring overflow the pool before the ring is full."""
+
+
 @dataclass(frozen=True, slots=True)
 class Flush:
-    """Age out every tile of some hands in front of a top-level item: as many one-cell loads as a ring holds, each."""
+    """Age out every tile of some hands, one hand after another, in front of a top-level item.
+
+    A ring takes as many one-cell loads as it has places.
+    """
 
     position: int
     hands: tuple[int, ...]
@@ -132,56 +139,63 @@ _GONE = -2
 """A generation that is in no ring."""
 
 
+Ring = list[tuple[int, int, int]]
+"""Places, newest first: a generation, the bytes of all places up to it, and its own.
+
+Where several paths lead here, the bytes up to it are the most on any of them, and its own are the fewest.
+"""
+
+
 @dataclass(slots=True)
 class _State:
-    """Rings of the four PEs, newest first, and what each value is bound to.
+    """Rings of the four PEs, and what each value is bound to.
 
-    A place of a ring is a generation with the bytes of all places up to it; where several paths lead here, with the
-    most on any of them. A value is bound to a generation, or a queue to its generations, oldest first. ``used`` are
-    the bytes of all rings of a PE.
+    A value is bound to a generation, or a queue to its generations, oldest first. ``used`` are the bytes of all rings
+    of a PE, on the path with the most: fewer than the rings' own figures add up to where these are of different paths.
     """
 
-    rings: list[list[list[tuple[int, int]]]] = field(
-        default_factory=lambda: [[[] for _ in HANDS] for _ in range(PE_COUNT)]
-    )
+    rings: list[list[Ring]] = field(default_factory=lambda: [[[] for _ in HANDS] for _ in range(PE_COUNT)])
     used: list[int] = field(default_factory=lambda: [0] * PE_COUNT)
     bound: dict[int, int | tuple[int, ...]] = field(default_factory=dict)
     next_generation: int = 0
 
-    def copy_of_rings(self) -> list[list[list[tuple[int, int]]]]:
-        return [[list(ring) for ring in pe] for pe in self.rings]
+    def fork(self) -> _State:
+        """The state of a path that parts from this one."""
+        rings = [[list(ring) for ring in pe] for pe in self.rings]
+        return _State(rings, list(self.used), self.bound, self.next_generation)
 
-    def join(self, others: list[list[list[tuple[int, int]]]]) -> None:
+    def join(self, other: _State) -> None:
         """Make these the rings of either path: what both have in a place stays, anything else is a tile of no name."""
-        for pe, (own, other) in enumerate(zip(self.rings, others)):
-            self.rings[pe] = [_joined(x, y) for x, y in zip(own, other)]
-            self.used[pe] = sum(ring[-1][1] for ring in self.rings[pe] if ring)
+        for pe, (one, two) in enumerate(zip(self.rings, other.rings)):
+            self.rings[pe] = [_joined(x, y) for x, y in zip(one, two)]
+            self.used[pe] = max(self.used[pe], other.used[pe])
 
     def header(self, live: Sequence[int], first: int) -> tuple[object, ...]:
         """What an iteration and what follows the loop can observe.
 
-        That is ring sizes, where the live values stand, and which generations older than ``first`` are left.
+        That is what the rings hold, where the live values stand, and which generations older than ``first`` are left.
         """
         generations = [g for value in live for g in _generations(self.bound.get(value))]
-        return tuple(
+        rings = (
             (
-                tuple((g if g < first else first, nbytes) for g, nbytes in ring),
+                tuple((g if g < first else first, total, least) for g, total, least in ring),
                 tuple(_position(ring, g) for g in generations),
             )
             for pe in self.rings
             for ring in pe
         )
+        return (*self.used, *rings)
 
 
-def _joined(one: list[tuple[int, int]], other: list[tuple[int, int]]) -> list[tuple[int, int]]:
+def _joined(one: Ring, other: Ring) -> Ring:
     """A ring of which either may be the case."""
-    joined = []
+    joined: Ring = []
     m = n = 0
     for x, y in itertools.zip_longest(one, other):
         # Where a ring has ended, all of it is up to here.
-        g, m = x or (_NAMELESS, m)
-        h, n = y or (_NAMELESS, n)
-        joined.append((g if g == h else _NAMELESS, max(m, n)))
+        g, m, least = x or (_NAMELESS, m, 0)
+        h, n, fewest = y or (_NAMELESS, n, 0)
+        joined.append((g if g == h else _NAMELESS, max(m, n), min(least, fewest)))
     return joined
 
 
@@ -190,9 +204,9 @@ def _generations(bound: int | tuple[int, ...] | None) -> tuple[int | None, ...]:
     return bound if isinstance(bound, tuple) else (bound,)
 
 
-def _position(ring: list[tuple[int, int]], generation: int | None) -> int:
+def _position(ring: Ring, generation: int | None) -> int:
     """1-based distance of a generation in a ring, 0 when it is not there."""
-    for position, (found, _) in enumerate(ring, 1):
+    for position, (found, _, _) in enumerate(ring, 1):
         if found == generation:
             return position
     return 0
@@ -253,6 +267,7 @@ class _Replay:
         self.published: dict[int, int] = {}
         """The hand of every generation: what a loop or a queue hands on stands where it was published."""
         self.peak = 0
+        self.pool_bytes = LOCAL_POOL_BYTES
 
     def run(self, program: Program) -> None:
         for item in program:
@@ -276,21 +291,21 @@ class _Replay:
                 failures.append(reason)
         return failures[0]
 
-    def age_out(self) -> tuple[int, ...]:
-        """Fill the hands that hold tiles with one-cell tiles, those with most bytes first; returns these hands."""
-        held = [max(sum(nbytes for _, nbytes in pe[hand]) for pe in self.state.rings) for hand in range(len(HANDS))]
-        hands = tuple(sorted((hand for hand in range(len(HANDS)) if held[hand]), key=lambda hand: -held[hand]))
+    def fullest(self) -> tuple[int, ...]:
+        """The hands that hold tiles, those with most bytes first."""
+        held = [max(pe[hand][-1][1] if pe[hand] else 0 for pe in self.state.rings) for hand in range(len(HANDS))]
+        return tuple(sorted((hand for hand in range(len(HANDS)) if held[hand]), key=lambda hand: -held[hand]))
+
+    def age_out(self, hands: tuple[int, ...]) -> None:
+        """Fill hands with one-cell tiles, one after another."""
         cells = [Step("TLOAD", (), _FLUSHED - hand, CELL_BYTES, prefix_mask(PE_COUNT)) for hand in hands]
         self.hands.update((_FLUSHED - hand, hand) for hand in hands)
         self.number.update(dict.fromkeys(map(id, cells), -1))
-        self.run((Loop(tuple(cells), GENERATIONS),))
-        return hands
+        self.run([Loop((cell,), GENERATIONS) for cell in cells])
 
     def attempt(self, stretch: Program, hands: dict[int, int]) -> None:
         """Run a stretch with these hands for its values; where that fails, all is as before."""
-        state, peak = self.state, self.peak
-        before = _State(state.copy_of_rings(), list(state.used), state.bound)
-        before.next_generation = state.next_generation
+        before, peak = self.state.fork(), self.peak
         self.hands.update(hands)
         try:
             self.run(stretch)
@@ -310,11 +325,11 @@ class _Replay:
         before = self.state.header(live, first)
         most = loop.trips or loop.most
         for _ in itertools.count() if most is None else range(most):
-            rings = self.state.copy_of_rings()
+            left = self.state.fork()
             self.run(loop.body)
             if loop.trips is None:
                 self.rename(loop.carried)
-                self.state.join(rings)
+                self.state.join(left)
             else:
                 for c, generation in [(c, bound[c.yielded]) for c in loop.carried]:
                     bound[c.argument] = generation
@@ -341,7 +356,7 @@ class _Replay:
         bound.update({value: _GONE for value, g in bound.items() if g in given_on and value not in passed})
         names = dict.fromkeys((g for g, _ in pairs), _NAMELESS) | {y: g for g, y in pairs}
         for pe in self.state.rings:
-            pe[:] = [[(names.get(generation, generation), nbytes) for generation, nbytes in ring] for ring in pe]
+            pe[:] = [[(names.get(g, g), total, least) for g, total, least in ring] for ring in pe]
 
     def queue(self, item: NewQueue | Push | Pop) -> None:
         bound = self.state.bound
@@ -408,13 +423,15 @@ class _Replay:
         state.bound[value] = generation
         self.published[generation] = hand
         for pe in pes:
-            before = state.rings[pe][hand]
-            kept = ((older, nbytes + others) for older, others in before[: GENERATIONS - 1])
-            ring = state.rings[pe][hand] = [(generation, nbytes), *kept]
-            used = state.used[pe] + ring[-1][1] - (before[-1][1] if before else 0)
+            rings = state.rings[pe]
+            before = rings[hand]
+            retired = before[-1][2] if len(before) == GENERATIONS else 0
+            kept = ((older, nbytes + total, least) for older, total, least in before[: GENERATIONS - 1])
+            rings[hand] = [(generation, nbytes, nbytes), *kept]
+            used = min(state.used[pe] + nbytes - retired, sum(ring[-1][1] for ring in rings if ring))
             state.used[pe] = used
             self.peak = max(self.peak, used)
-            if used > LOCAL_POOL_BYTES:
+            if used > self.pool_bytes:
                 raise PoolFull(f"{step.name}: {used} bytes of Local tiles on PE{pe}, {LOCAL_POOL_BYTES} exist", step)
 
 
@@ -478,12 +495,29 @@ def plan(program: Program, pinned: dict[int, int] | None = None, *, flush: bool 
     that earlier tiles leave no room for; the plan says where.
     """
     roles, pinned = _roles(program), pinned or {}
+    try:
+        return _plan(program, roles, pinned, flush=flush)
+    except _NoRoomToFlush:
+        return _plan(program, roles, pinned, flush=True, kept_free=GENERATIONS * CELL_BYTES)
+
+
+def _plan(program: Program, roles: dict[int, str], pinned: dict[int, int], *, flush: bool, kept_free: int = 0) -> Plan:
+    """``plan``, where stretches that follow others keep so many bytes of the pool free if they can."""
     run = _Replay(program, {})
     flushes: list[Flush] = []
     for start, stretch in _stretches(program):
+        run.pool_bytes = LOCAL_POOL_BYTES - kept_free
         failure = run.first_that_works(stretch, roles, pinned)
+        run.pool_bytes = LOCAL_POOL_BYTES
         if flush and isinstance(failure, PoolFull):
-            flushes.append(Flush(start, run.age_out()))
+            hands = run.fullest()
+            try:
+                run.age_out(hands)
+            except PoolFull:
+                if kept_free:
+                    raise failure from None
+                raise _NoRoomToFlush from None
+            flushes.append(Flush(start, hands))
             failure = run.first_that_works(stretch, roles, pinned)
         if failure is not None:
             raise failure from None

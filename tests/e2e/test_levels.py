@@ -22,7 +22,11 @@ from xdsl.printer import Printer
 import ptoc
 from ptoc.backend import assemble, disassemble
 from ptoc.dialects import make_context
+from ptoc.launch import BASE_ADDRESS, address_of
+from ptoc.passes.abi import array_offsets
+from ptoc.passes.convert_tile_to_pto import memory_bytes
 from ptoc.passes.pipeline import run_stage
+from ptoc.passes.rewriting import the_function
 from ptoc.program import Program
 
 LEVELS = ("nd", "tile", "pto")
@@ -93,7 +97,7 @@ CASES = {
     "integers": Case(accumulate, (((70, 300), "int8", 0), ((300, 40), "int16", 0), ((70, 40), "int32", 0))),
     "epilogue": Case(layer, (((300, 130), F16, 0), ((130, 70), F16, 0), ((70,), F32, 0))),
     "maxima": Case(maxima, (((300, 130), F16, 0), ((130, 272), F16, 0), ((300,), F32, 0))),
-    "arena": Case(layers, (((40, 50), F16, 0), *((((50, 50), F16, 0),) * 9))),
+    "many arrays": Case(layers, (((40, 50), F16, 0), *((((50, 50), F16, 0),) * 9))),
     "masks": Case(masks, (((33, 70), "int16", 0), ((33, 70), "int16", 4), ((33, 70), "bool", 0))),
     "long masks": Case(masks, (((3001,), "float64", 0), ((3001,), "float64", 0), ((3001,), "bool", 0))),
     "scatter": Case(scatter, (((100, 100), F32, 1), ((33, 70), "int64", 0), ((33, 70), F32, 0))),
@@ -185,6 +189,16 @@ def test_disassembly_assembles_to_the_image(name: str) -> None:
     image = program_of(name).image()
     assert assemble(disassemble(image)) == image
     assert assemble(disassemble(image, source=True)) == image
+
+
+@case_names
+def test_arrays_stand_where_code_reaches_them_from_the_first(name: str) -> None:
+    """The launcher places them by the bytes of the arrays, the compiler by the types of the arguments."""
+    program = program_of(name)
+    sizes = [memory_bytes(a.type) for a in the_function(program.module("tile")).body.block.args]  # type: ignore[arg-type]
+    shapes = [spec.shape for spec in program.launch_specs]
+    starts = [address_of(program, n, [0] * len(shape)) for n, shape in enumerate(shapes)]
+    assert starts == [BASE_ADDRESS + offset for offset in array_offsets(sizes)]
 
 
 @case_names

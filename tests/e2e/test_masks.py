@@ -323,7 +323,7 @@ def test_results_are_arrays_of_their_own() -> None:
 @pytest.mark.parametrize("arrays", [7, 8, 9, 13, 20])
 @pytest.mark.parametrize("gap", [0, 3])
 def test_many_arrays(arrays: int, gap: int) -> None:
-    """Up to eight arrays have a register each, more share one arena."""
+    """Up to eight arrays can have a register each, more are reached from the first."""
     rng = np.random.default_rng(9)
 
     def kernel(*x: Any) -> Any:

@@ -432,7 +432,7 @@ def test_one_array_in_several_places() -> None:
 @pytest.mark.parametrize("arrays", [7, 8, 9, 12, 20])
 @pytest.mark.parametrize("gap", [0, 3])
 def test_many_arrays(arrays: int, gap: int) -> None:
-    """Up to eight arrays have a register each, more share one arena; each product is written over one of them."""
+    """Up to eight arrays can have a register each, more are reached from the first; each product overwrites one."""
     rng = np.random.default_rng(21)
     start = [Guarded(rng.integers(-2, 3, (40, 40)).astype(F32), gap) for _ in range(arrays)]
     wanted = [g.array.copy() for g in start]
@@ -445,6 +445,24 @@ def test_many_arrays(arrays: int, gap: int) -> None:
     ptoc.jit(kernel)(*[g.array for g in start])
     for got, expected in zip(start, wanted):
         assert_same(np.ascontiguousarray(got.array), expected)
+
+
+@pytest.mark.parametrize("n", [70, 257, 300])
+def test_products_and_masked_writes_share_the_registers(n: int) -> None:
+    """Arrays give up their registers for the loops of two ragged products; sums of small integers are exact."""
+    rng = np.random.default_rng(23)
+    x, y, d = (rng.integers(-3, 4, (n, n)).astype(F32) for _ in range(3))
+    mask = rng.random((n, n)) < 0.5
+    wanted = d.copy()
+
+    def kernel(x: Any, y: Any, mask: Any, d: Any) -> Any:
+        p = np.matmul(x, y)
+        q = np.matmul(p, y)
+        d[mask] = q[mask]
+        return np.where(mask, p, q)
+
+    assert_same(ptoc.jit(kernel)(x, y, mask, d), kernel(x, y, mask, wanted))
+    assert_same(d, wanted)
 
 
 LONG = [(1, 1, 3000), (1, 3000, 1), (3000, 1, 1), (2000, 3, 2), (2, 5000, 3)]

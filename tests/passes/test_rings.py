@@ -300,6 +300,32 @@ def test_the_fullest_hand_is_aged_out_first() -> None:
     assert plan(program, pinned, flush=True).flushes == (Flush(32, (U, T)),)
 
 
+def test_what_the_rings_hold_on_two_paths_is_not_added_up() -> None:
+    """A loop that may not run fills one hand and empties another: no path holds both."""
+    big = [define(n, nbytes=12 * 1024) for n in range(16)]
+    either = Loop(
+        (
+            *(define(n, nbytes=128) for n in range(16, 32)),
+            *(define(n, nbytes=12 * 1024) for n in range(32, 48)),
+        ),
+        None,
+        most=1,
+    )
+    pinned = dict.fromkeys(range(32), T) | dict.fromkeys(range(32, 48), U) | {48: T}
+    hands = plan([*big, either, define(48, nbytes=128), use(48)], pinned).hands
+    assert replay([*big, either, define(48, nbytes=128), use(48)], hands).peak_bytes <= 256 * 1024
+
+
+def test_rings_are_aged_out_early_where_later_there_is_no_room_for_it() -> None:
+    """Two stretches together fill the pool with six tiles of a ring, which ten more cells would have to push out."""
+    early = [define(n, nbytes=32 * 1024) for n in range(4)]
+    late = [define(n, nbytes=64 * 1024) for n in range(4, 6)]
+    program = [*early, use(0, 3), *late, use(4, 5), define(6, nbytes=64 * 1024), use(6)]
+    pinned = dict.fromkeys(range(6), T) | {6: U}
+    assert plan(program[:8], pinned, flush=True).flushes == ()
+    assert plan(program, pinned, flush=True).flushes == (Flush(5, (T,)),)
+
+
 def test_what_never_fits_is_refused_once_the_rings_are_aged_out() -> None:
     lives = [define(n, nbytes=64 * 1024) for n in range(5)]
     with pytest.raises(PoolFull):
