@@ -158,6 +158,7 @@ def product_of(module: ModuleOp, stored: StoredMatmul) -> Product:
     result = accumulator if element.bits == accumulator.bits else element
     post = matmul.post_processing
     words = post.quantization(post.mode(accumulator, result))
+    c = _accumulator_array(top, module, matmul, n)
     return Product(
         top,
         MatmulShape(
@@ -176,10 +177,11 @@ def product_of(module: ModuleOp, stored: StoredMatmul) -> Product:
             initial=row_max is not None and matmul.initial is not None,
             group=matmul.group.value.data if group_max is not None and matmul.group is not None else 0,
             stored=dest is not None,
+            c_rows=_rows_in_memory(matmul, c),
         ),
         a,
         b,
-        _accumulator_array(top, module, matmul, n),
+        c,
         None if matmul.scale is None else column_of(matmul.scale),
         dest,
         post,
@@ -210,6 +212,13 @@ def _least(top: Emitter, module: ModuleOp, initial: SSAValue | None, accumulator
         return column_of(initial)
     bits = least_maximum(accumulator, absolute=absolute) if initial is None else initial.owner.bits.data
     return constant_array(top, module, SplatAttr.get(accumulator.nbytes, bits, 1), accumulator, 0)
+
+
+def _rows_in_memory(matmul: nd.MatmulAccOp, c: Array | None) -> int | None:
+    """Rows of C that every row of sums shares; ``None`` where each has its own."""
+    if c is None or c.stride:
+        return None
+    return 0 if isinstance(cast(SSAValue, matmul.acc).owner, nd.SplatOp) else 1
 
 
 def _accumulator_array(top: Emitter, module: ModuleOp, matmul: nd.MatmulAccOp, n: int) -> Array | None:

@@ -1,8 +1,8 @@
 """What a product costs in memory traffic, bundles and multiply-adds, and the least it can cost.
 
-The bound is for one core with S bytes of tiles: every element of a result goes out once, every element of C comes in
-once, and A and B come in at least once and at least as often as Hong and Kung's argument demands when S is full of
-accumulators (in the form of Irony, Toledo and Tiskin). ``docs/planning.md`` tells the story.
+The bound is for one core with S bytes of tiles: every element of a result goes out once, every element of C in memory
+comes in once, and A and B come in at least once and at least as often as Hong and Kung's argument demands when S is
+full of accumulators (in the form of Irony, Toledo and Tiskin). ``docs/planning.md`` tells the story.
 """
 
 from __future__ import annotations
@@ -67,8 +67,7 @@ def operand_bound(shape: MatmulShape) -> float:
 
 def lower_bound(shape: MatmulShape) -> float:
     """The least bytes between memory and one core, results and C included."""
-    c = shape.m * shape.n * shape.accumulator.nbytes * shape.has_c
-    return c + shape.result_bytes + shape.maxima_bytes + operand_bound(shape)
+    return shape.c_bytes + shape.result_bytes + shape.maxima_bytes + operand_bound(shape)
 
 
 def k_cell(shape: MatmulShape, layout: str) -> int:

@@ -59,14 +59,15 @@ def _problem(shape: MatmulShape, room: Room) -> Iterator[str]:
 
 
 def _bound(shape: MatmulShape) -> Iterator[str]:
-    sums, once, operands = shape.m * shape.n, shape.a_bytes + shape.b_bytes, operand_bound(shape)
+    once, operands = shape.a_bytes + shape.b_bytes, operand_bound(shape)
     element = shape.accumulator.nbytes
     terms = [(shape.result_bytes, "every result goes out once")] if shape.stored else []
     if shape.maxima_bytes:
         more = ", and what those of rows start from comes in once" if shape.initial else ""
         terms.append((shape.maxima_bytes, f"every maximum goes out once{more}"))
-    if shape.has_c:
-        terms.insert(0, (sums * element, "every element of C comes in once"))
+    if shape.c_bytes:
+        rows = "every element" if shape.c_rows is None else "the one row"
+        terms.insert(0, (shape.c_bytes, f"{rows} of C comes in once"))
     if operands > once:
         streamed = f"A and B, for 2 e MNK / sqrt(S / {element}) with S = {ON_CHIP_BYTES:,} bytes of tiles"
         terms.append((int(operands), f"{streamed}; once each would be {once:,}"))

@@ -21,10 +21,11 @@ class Rectangle:
 class MatmulShape:
     """``m x n`` sums of ``k`` products of types ``a`` and ``b``; ``has_c`` when they start from a matrix.
 
-    ``result`` is the type in memory; ``scaled`` says that the first piece of a sum scales C, ``trans_a`` and
-    ``trans_b`` that an operand lies in memory as its transpose. ``row_max`` asks for the maximum of every row of sums,
-    from a matrix column on with ``initial``, ``group`` for that of so many columns of each; without ``stored`` the
-    maxima are all that is wanted.
+    ``c_rows`` are the rows of that matrix in memory where they are not ``m``: one that starts every row of sums, none
+    of a constant. ``result`` is the type in memory; ``scaled`` says that the first piece of a sum scales C, ``trans_a``
+    and ``trans_b`` that an operand lies in memory as its transpose. ``row_max`` asks for the maximum of every row of
+    sums, from a matrix column on with ``initial``, ``group`` for that of so many columns of each; without ``stored``
+    the maxima are all that is wanted.
     """
 
     m: int
@@ -42,6 +43,7 @@ class MatmulShape:
     initial: bool = False
     group: int = 0
     stored: bool = True
+    c_rows: int | None = None
 
     @property
     def started(self) -> bool:
@@ -59,6 +61,12 @@ class MatmulShape:
     @property
     def b_bytes(self) -> int:
         return self.k * self.n * self.b.bits // 8
+
+    @property
+    def c_bytes(self) -> int:
+        """Bytes that the sums start from, as they lie in memory."""
+        rows = self.m if self.c_rows is None else self.c_rows
+        return rows * self.n * self.accumulator.nbytes * self.has_c
 
     @property
     def result_bytes(self) -> int:

@@ -5,11 +5,14 @@ from __future__ import annotations
 import re
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
+import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+import ptoc
 from ptoc.isa import dtypes
 from ptoc.isa.registers import HANDS, LOCAL_POOL_BYTES
 from ptoc.passes.planning.explain import explain
@@ -71,6 +74,32 @@ def test_maxima_are_explained(
 @given(shapes, rooms)
 def test_the_terms_of_the_bound_add_up(shape: MatmulShape, room: Room) -> None:
     check_bound(explain(shape, room))
+
+
+@pytest.mark.parametrize("form", ["none", "matrix", "row", "repeated row", "constant", "vector"])
+@pytest.mark.parametrize("size", [(40, 50, 60), (300, 300, 4000)], ids=str)
+def test_the_bound_is_that_of_the_program(form: str, size: tuple[int, int, int]) -> None:
+    """A row that starts every row of sums comes in once, a constant of the kernel does not come in."""
+    m, n, k = size
+    a, b = ptoc.spec((m, k), "float16"), ptoc.spec((k, n), "float16")
+    c = {
+        "matrix": ptoc.spec((m, n), "float32"),
+        "row": ptoc.spec((n,), "float32"),
+        "repeated row": ptoc.spec((m, n), "float32", (0, 4)),
+        "vector": ptoc.spec((1, n), "float32"),
+    }.get(form)
+    start = {"none": None, "constant": np.float32(0.5)}.get(form)
+
+    def plain(a: Any, b: Any) -> Any:
+        product = np.matmul(a, b, dtype=np.float32)
+        return product if start is None else start + product
+
+    def accumulate(a: Any, b: Any, c: Any) -> Any:
+        return c + np.matmul(a, b, dtype=np.float32)
+
+    program = ptoc.jit(plain).compile(a, b) if c is None else ptoc.jit(accumulate).compile(a, b, c)
+    check_bound(program.explain())
+    assert f"lower bound: {program.stats['gm_lower_bound_bytes']:,} bytes" in program.explain()
 
 
 def check_bound(text: str) -> None:
