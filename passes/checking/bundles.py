@@ -27,7 +27,7 @@ class SharedBinding:
 
 @dataclass
 class Bundle:
-    """``sources`` are ``(hand, distance)``, ``destination`` hand and size code, ``dims`` register and immediate."""
+    """``sources`` are ``(hand, distance)``, ``destinations`` hand and size code, ``dims`` register and immediate."""
 
     operation: str
     dtype: DType
@@ -36,7 +36,7 @@ class Bundle:
     registers: tuple[int, int, int] | None = None
     dims: dict[int, tuple[int, int]] = field(default_factory=dict)
     sources: list[tuple[int, int]] = field(default_factory=list)
-    destination: tuple[int, int] | None = None
+    destinations: list[tuple[int, int]] = field(default_factory=list)
     shared: list[SharedBinding] = field(default_factory=list)
     masks: set[int] = field(default_factory=set)
     terminated: bool = False
@@ -54,10 +54,15 @@ class Bundle:
             bundle._command(command)
         if len(bundle.masks) != 1:
             raise WrongProgram("a bundle whose bindings name other PEs, or none")
-        if (bundle.sources or bundle.destination) and not bundle.terminated:
+        if (bundle.sources or bundle.destinations) and not bundle.terminated:
             raise WrongProgram("the last binding is not marked")
         bundle.pes = mask_pes(*bundle.masks)
         return bundle
+
+    @property
+    def destination(self) -> tuple[int, int] | None:
+        """The first destination, which most bundles have as their only one."""
+        return self.destinations[0] if self.destinations else None
 
     @property
     def layout(self) -> int:
@@ -94,6 +99,6 @@ class Bundle:
                 hand, behind = divmod(inst[name], GENERATIONS)
                 self.sources.append((hand, behind + 1))
         if "DstTile" in fields:
-            self.destination = inst["DstTile"], inst["SizeCode"]
+            self.destinations.append((inst["DstTile"], inst["SizeCode"]))
         self.masks.add(PE_MASKS[inst["PEMode"]])
         self.terminated = bool(inst["L"])

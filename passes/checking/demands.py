@@ -6,8 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Literal, cast
 
-from xdsl.dialects import func
-from xdsl.dialects.builtin import TensorType
+from xdsl.dialects.builtin import ModuleOp, TensorType
 from xdsl.ir import Operation, SSAValue
 
 from ptoc.dialects import nd
@@ -15,11 +14,13 @@ from ptoc.dialects.attributes import Predicate, dtype_of, shape_2d
 from ptoc.dialects.batching import matrices_of
 from ptoc.isa import dtypes
 from ptoc.isa.dtypes import DType
-from ptoc.isa.postprocess import ReluMode
+from ptoc.isa.postprocess import ReluMode, least_maximum
 from ptoc.passes.checking.errors import WrongProgram
 from ptoc.passes.checking.machine import NOT_FINISHED
-from ptoc.passes.checking.meanings import NEVER_WRITTEN, Block, Compared, Finish, Meaning, Splat, Sum, Words
+from ptoc.passes.checking.meanings import NEVER_WRITTEN, Block, Compared, Finish, Maxima, Meaning, Splat, Sum, Words
 from ptoc.passes.checking.memory import Array, Place
+from ptoc.passes.rewriting import the_function
+from ptoc.passes.stored_matmuls import write_groups
 
 Kind = Literal["store", "scatter"]
 
@@ -34,9 +35,13 @@ WRITES = nd.StoreOp | nd.MaskedStoreOp | nd.ScatterOp
 
 @dataclass(frozen=True, eq=False)
 class Write:
-    """One write of the kernel: its number among them, and how every element of ``dest`` is visited, in this order."""
+    """One write of the kernel: its number among them, and how every element of ``dest`` is visited, in this order.
+
+    Writes with the same ``turn`` are done together: the sums of a product and their maxima.
+    """
 
     number: int
+    turn: int
     op: WRITES
     dest: Array
     visits: tuple[Kind, ...]
@@ -44,7 +49,8 @@ class Write:
     @property
     def overlaps(self) -> bool:
         """Whether stores may overlap, which all store what the kernel demands: slots of a product do."""
-        return isinstance(self.op, nd.StoreOp) and isinstance(self.op.value.owner, nd.MatmulAccOp)
+        op = self.op.value.owner if isinstance(self.op, nd.StoreOp) else None
+        return isinstance(op, nd.MatmulAccOp) and self.op.value is op.result
 
     @property
     def free(self) -> bool:
@@ -55,12 +61,13 @@ class Write:
 class Demands:
     """The writes of a kernel, and what they store."""
 
-    def __init__(self, function: func.FuncOp, arrays: Sequence[Array]) -> None:
-        block = function.body.block
+    def __init__(self, module: ModuleOp, arrays: Sequence[Array]) -> None:
+        block = the_function(module).body.block
         self.arrays = dict(zip(block.args, arrays))
         self.position: dict[Operation, int] = {op: n for n, op in enumerate(block.ops)}
         ops = [op for op in self.position if isinstance(op, WRITES)]
-        self.writes = [Write(n, op, self.arrays[op.dest], _visits(op)) for n, op in enumerate(ops)]
+        turns = {op: n for n, group in enumerate(write_groups(module)) for op in group}
+        self.writes = [Write(n, turns[op], op, self.arrays[op.dest], _visits(op)) for n, op in enumerate(ops)]
 
     @property
     def written(self) -> set[int]:
@@ -119,7 +126,9 @@ class Demands:
         assert isinstance(write.op, nd.StoreOp)
         op = write.op.value.owner
         if isinstance(op, nd.MatmulAccOp):
-            return self._product(op, place)
+            if write.op.value is op.row_max:
+                return self._row_maxima(op, place)
+            return self._product(op, place) if write.op.value is op.result else self._group_maxima(op, place)
         if isinstance(op, nd.WhereOp):
             return self.element_by_element(op.on_false, place)
         if isinstance(op, nd.CompareOp):
@@ -136,32 +145,65 @@ class Demands:
         return Splat(1, place.array.dtype.nbytes), self.mask(write.op.value, place)
 
     def _product(self, op: nd.MatmulAccOp, place: Place) -> Sum:
-        """Rows of ``a`` by columns of ``b``, all of them, added to elements of ``acc``."""
-        if op.is_column:
-            row, col = place.first_of_column(), 0
-        else:
-            row, col = place.array.rectangle(place.start, place.stride, place.rows, place.cols)
-        accumulator = dtypes.accumulator(element_of(op.a), element_of(op.b))
-        assert accumulator is not None
+        """The sums that belong to the elements of ``place``, with what becomes of them."""
+        row, col = _first(place, column=op.is_column)
+        start = None if op.acc is None else self.element_by_element(op.acc, place, _accumulator(op))
+        finish = _finish(op, _accumulator(op), col, place.cols)
+        return self._sums(op, row, col, place.rows, place.cols, start, finish)
+
+    def _row_maxima(self, op: nd.MatmulAccOp, place: Place) -> Maxima:
+        """The largest of all columns of the rows that ``place`` belongs to."""
+        assert op.row_max is not None
+        row, _ = _first(place, column=len(cast(TensorType, op.row_max.type).get_shape()) == 1)
+        start: Meaning | None = None
+        if op.initial is not None:
+            start = self.element_by_element(op.initial, place)
+            least = least_maximum(_accumulator(op), absolute=op.absolute is not None)
+            start = None if start == Splat(least, _accumulator(op).nbytes) else start
+        return Maxima(start, (self._raw(op, row, 0, place.rows, op.size[1]),), 0, op.absolute is not None)
+
+    def _group_maxima(self, op: nd.MatmulAccOp, place: Place) -> Maxima:
+        assert op.group is not None
+        group = op.group.value.data
+        row, col = place.array.rectangle(place.start, place.stride, place.rows, place.cols)
+        raw = self._raw(op, row, col * group, place.rows, place.cols * group)
+        return Maxima(None, (raw,), group, op.absolute is not None)
+
+    def _raw(self, op: nd.MatmulAccOp, row: int, col: int, rows: int, cols: int) -> Sum:
+        """Some of the sums, whatever becomes of them."""
+        start: Meaning | None = None
+        if op.acc is not None:
+            start = self._start(op.acc, _accumulator(op)).part(row, col, rows, cols)
+        return self._sums(op, row, col, rows, cols, start, None)
+
+    def _start(self, value: SSAValue, accumulator: DType) -> Meaning:
+        """What all sums start from."""
+        if isinstance(value.owner, nd.SplatOp):
+            return Splat(value.owner.bits.data, accumulator.nbytes)
+        return self._matrix(value)
+
+    def _sums(
+        self, op: nd.MatmulAccOp, row: int, col: int, rows: int, cols: int, start: Meaning | None, finish: Finish | None
+    ) -> Sum:
+        """Rows of ``a`` by columns of ``b``, all of them, added to ``start``."""
         m, n, depth = op.size
         # In a stack, the matrices of the product that the rows belong to.
         number, row = divmod(row, m)
         a_place, b_place = matrices_of(op.axes, number)
         a, b = self._matrix(op.a), self._matrix(op.b, column=op.is_column)
         if op.trans_a is None:
-            left = a.part(a_place * m + row, 0, place.rows, depth)
+            left = a.part(a_place * m + row, 0, rows, depth)
         else:
-            left = replace(a.part(a_place * depth, row, depth, place.rows), turned=True)
+            left = replace(a.part(a_place * depth, row, depth, rows), turned=True)
         if op.trans_b is None:
-            right = b.part(b_place * depth, col, depth, place.cols)
+            right = b.part(b_place * depth, col, depth, cols)
         else:
-            right = replace(b.part(b_place * n + col, 0, place.cols, depth), turned=True)
-        start = None if op.acc is None else self.element_by_element(op.acc, place, accumulator)
+            right = replace(b.part(b_place * n + col, 0, cols, depth), turned=True)
         scale = None
         if op.scale is not None:
             exponents = self._matrix(op.scale, column=len(cast(TensorType, op.scale.type).get_shape()) == 1)
-            scale = exponents.part(row, 0, place.rows, 1)
-        return Sum(start, scale, ((left, right),), _finish(op, accumulator, col, place.cols))
+            scale = exponents.part(row, 0, rows, 1)
+        return Sum(start, scale, ((left, right),), finish)
 
     def _matrix(self, value: SSAValue, *, column: bool = False) -> Block:
         """All of a tensor that stands in memory; ``column``: it has one dimension, of rows."""
@@ -174,6 +216,19 @@ class Demands:
         if column:
             rows, cols, stride = cols, rows, array.dtype.nbytes
         return Block(array.number, array.dtype, 0, stride, rows, cols, self._version(op))
+
+
+def _first(place: Place, *, column: bool) -> tuple[int, int]:
+    """The row and column of the first element; the array is a vector if it is a ``column``."""
+    if column:
+        return place.first_of_column(), 0
+    return place.array.rectangle(place.start, place.stride, place.rows, place.cols)
+
+
+def _accumulator(op: nd.MatmulAccOp) -> DType:
+    accumulator = dtypes.accumulator(element_of(op.a), element_of(op.b))
+    assert accumulator is not None
+    return accumulator
 
 
 def element_of(value: SSAValue) -> DType:

@@ -6,7 +6,7 @@ stores are right.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Protocol
 
@@ -23,7 +23,7 @@ from ptoc.isa.layouts import (
     LayoutCode,
     cube_geometry,
 )
-from ptoc.isa.postprocess import PRE_QUANT_MODES, ReluMode
+from ptoc.isa.postprocess import GROUP_COLUMNS, PRE_QUANT_MODES, ReluMode, least_maximum
 from ptoc.isa.registers import (
     CELL_BYTES,
     GENERATIONS,
@@ -37,7 +37,7 @@ from ptoc.isa.registers import (
 )
 from ptoc.passes.checking.bundles import Bundle, SharedBinding
 from ptoc.passes.checking.errors import WrongProgram
-from ptoc.passes.checking.meanings import Block, Compared, Finish, Meaning, Sum
+from ptoc.passes.checking.meanings import Block, Compared, Finish, Maxima, Meaning, Splat, Sum
 from ptoc.passes.checking.scalars import Registers, lane
 
 PREDICATE = "predicate"
@@ -109,14 +109,15 @@ class Machine:
         """Do what a tile bundle does."""
         if not bundle.operation.startswith("TMATMUL"):
             check_attributes(bundle)
+            _require(len(bundle.destinations) <= 1, f"{bundle.operation} has one destination at most")
         if bundle.operation == "TLOAD" and bundle.shared:
             self._load_shared(bundle)
         elif bundle.operation == "TLOAD":
-            self._publish(bundle, [self._loaded(bundle, pe) for pe in bundle.pes])
+            self.publish(bundle, [(pe, [self._loaded(bundle, pe)]) for pe in bundle.pes])
         elif bundle.operation == "TSTORE":
             self._store(bundle)
         elif bundle.operation == "TCMP":
-            self._publish(bundle, [self._compared(bundle, pe) for pe in bundle.pes])
+            self.publish(bundle, [(pe, [self._compared(bundle, pe)]) for pe in bundle.pes])
         elif bundle.operation == "MSCATTER_MASK":
             self._scatter(bundle)
         elif bundle.operation in ("TMATMUL", "TMATMUL_ACC"):
@@ -157,32 +158,21 @@ class Machine:
 
     # -- results ----------------------------------------------------------------------------------
 
-    def _publish(self, bundle: Bundle, tiles: Sequence[Tile]) -> None:
-        for pe, tile in zip(bundle.pes, tiles):
-            self.check_room(bundle, pe, tile)
-        for pe, tile in zip(bundle.pes, tiles):
-            self.publish(bundle, pe, tile)
-
-    def check_room(self, bundle: Bundle, pe: int, tile: Tile) -> None:
-        """The rules of a publication that does not happen if one of them is broken."""
-        assert bundle.destination is not None
-        hand = bundle.destination[0]
-        ring = self.rings[pe][hand]
-        retired = ring[-1].nbytes if len(ring) == GENERATIONS else 0
-        _require(
-            not retired or (hand, GENERATIONS) not in bundle.sources,
-            f"{HANDS[hand]}#{GENERATIONS} is a source and would be retired on PE{pe}",
-        )
-        used = self.used[pe] + tile.nbytes - retired
-        _require(used <= LOCAL_POOL_BYTES, f"the Local pool of PE{pe} would hold {used} bytes")
-
-    def publish(self, bundle: Bundle, pe: int, tile: Tile) -> None:
-        assert bundle.destination is not None
-        ring = self.rings[pe][bundle.destination[0]]
-        if len(ring) == GENERATIONS:
-            self.used[pe] -= ring.pop().nbytes
-        ring.insert(0, tile)
-        self.used[pe] += tile.nbytes
+    def publish(self, bundle: Bundle, results: Sequence[tuple[int, Sequence[Tile]]]) -> None:
+        """Publish the tiles of all destinations on some PEs, under the rules of names and of the pool."""
+        hands = [hand for hand, _ in bundle.destinations]
+        for pe, tiles in results:
+            for hand, distance in bundle.sources:
+                oldest = distance + hands.count(hand) > GENERATIONS
+                _require(not oldest, f"{HANDS[hand]}#{distance} is a source and would be retired on PE{pe}")
+            for hand, tile in zip(hands, tiles, strict=True):
+                ring = self.rings[pe][hand]
+                if len(ring) == GENERATIONS:
+                    self.used[pe] -= ring.pop().nbytes
+                ring.insert(0, tile)
+                self.used[pe] += tile.nbytes
+                used = self.used[pe]
+                _require(used <= LOCAL_POOL_BYTES, f"the Local pool of PE{pe} would hold {used} bytes")
 
     # -- memory -----------------------------------------------------------------------------------
 
@@ -283,9 +273,9 @@ class _Product:
     def __init__(self, machine: Machine, bundle: Bundle) -> None:
         self.machine = machine
         self.bundle = bundle
-        if bundle.fpatr is None or bundle.destination is None:
-            raise WrongProgram("a product has B.FPATR and a result")
-        self.fpatr = bundle.fpatr
+        if bundle.fpatr is None:
+            raise WrongProgram("a product without B.FPATR")
+        self.fpatr = fpatr = bundle.fpatr
         self.m, self.n, self.k = (machine.dimension(bundle, lb, 1) for lb in range(3))
         self.a_type = bundle.dtype
         datr = bundle.datr
@@ -298,9 +288,14 @@ class _Product:
         self.mode = PRE_QUANT_MODES[self.fpatr["PreQuantMode"]]
         _require(self.mode.source in (None, accumulator), f"PreQuantMode {self.mode.code} of {accumulator}")
         self.result = self.mode.result or accumulator
-        fields = ("GroupNCode", "RowMaxEn", "GroupMaxEn", "RowMaxInit", "MaxAbsEn")
-        _require(not any(self.fpatr[name] for name in fields), "maxima, which the checker does not know")
-        self.hand, size_code = bundle.destination
+        self.group = GROUP_COLUMNS[fpatr["GroupNCode"]]
+        self.row_max, self.absolute = bool(fpatr["RowMaxEn"]), bool(fpatr["MaxAbsEn"])
+        _require(bool(fpatr["GroupMaxEn"]) == bool(self.group), "maxima of groups without their columns")
+        _require(self.row_max or not fpatr["RowMaxInit"], "a start of maxima that are not asked for")
+        _require(bool(self.row_max or self.group) or not self.absolute, "magnitudes without maxima")
+        wanted = 1 + self.row_max + bool(self.group)
+        _require(len(bundle.destinations) == wanted, f"{len(bundle.destinations)} destinations, not {wanted}")
+        self.hand, size_code = bundle.destinations[0]
         self.nbytes = size_bytes(size_code)
         self._sources()
 
@@ -313,6 +308,7 @@ class _Product:
             "a": len(bundle.shared) < 2,
             "b": not bundle.shared,
             "scale": scaled,
+            "initial": bool(fpatr["RowMaxInit"]),
             "words": self.mode.parameter == "vector",
             "slopes": slopes,
         }
@@ -320,11 +316,12 @@ class _Product:
         names = [name for name, there in present.items() if there]
         _require(len(names) == len(bundle.sources), f"{len(bundle.sources)} Local sources, not {len(names)}")
         self.sources = {name: number for number, name in enumerate(names)}
-        for name in ("c", "scale"):
+        every_hand = [hand for hand, _ in bundle.destinations]
+        for name, hands in (("c", [self.hand]), ("scale", every_hand)):
             if present[name]:
                 hand, distance = bundle.sources[self.sources[name]]
-                legal = tile_selector(hand, distance) != self.hand
-                _require(legal, f"{HANDS[hand]}#{distance} feeds a result in {HANDS[self.hand]}")
+                number = tile_selector(hand, distance)
+                _require(number not in hands, f"{HANDS[hand]}#{distance} feeds a result in {HANDS[number % PE_COUNT]}")
         if bundle.shared:
             _require(bundle.pes == _WHOLE_CORE, "Shared operands without all PEs")
             _require(self.m <= 4 * 32, f"{self.m} rows of a core")
@@ -334,11 +331,10 @@ class _Product:
         for pe in self.bundle.pes:
             first, rows = self._rows(pe)
             if rows:
-                results.append((pe, self._result(pe, first, rows)))
-        for pe, tile in results:
-            self.machine.check_room(self.bundle, pe, tile)
-        for pe, tile in results:
-            self.machine.publish(self.bundle, pe, tile)
+                tile = self._result(pe, first, rows)
+                assert isinstance(tile.meaning, Sum)
+                results.append((pe, [tile, *self._maxima(pe, rows, tile.meaning)]))
+        self.machine.publish(self.bundle, results)
 
     def _rows(self, pe: int) -> tuple[int, int]:
         """First row and number of rows of a PE."""
@@ -353,6 +349,7 @@ class _Product:
         b = self._b(pe)
         if layout is None:
             layout = c.layout if c is not None else CUBE_M16 if rows <= 16 else CUBE_M32
+        _require(layout in (CUBE_M16, CUBE_M32), f"C is {layout}")
         check_cube(layout, rows, self.n, self.result, self.nbytes)
         start, scale = None, self._scale(pe, rows)
         if c is not None:
@@ -366,6 +363,37 @@ class _Product:
         else:
             total = Sum(start, scale, ((a, b),))
         return Tile(replace(total, finish=self._finish(pe)), self.result, layout, rows, self.n, self.n, self.nbytes)
+
+    def _maxima(self, pe: int, rows: int, total: Sum) -> Iterator[Tile]:
+        """The further results: maxima of the sums as they were before anything becomes of them."""
+        raw = replace(total, finish=None)
+        sizes = iter([size_bytes(size_code) for _, size_code in self.bundle.destinations[1:]])
+        if self.row_max:
+            yield self._of_maxima(self._row_maxima(pe, rows, raw), rows, 1, next(sizes))
+        if self.group:
+            yield self._of_maxima(Maxima(None, (raw,), self.group, self.absolute), rows, self.groups, next(sizes))
+
+    @property
+    def groups(self) -> int:
+        return -(-self.n // self.group)
+
+    def _row_maxima(self, pe: int, rows: int, raw: Sum) -> Maxima:
+        initial = self._local("initial", pe)
+        if initial is None:
+            return Maxima(None, (raw,), 0, self.absolute)
+        _require(initial.layout == NORM and initial.dtype == self.accumulator, "maxima start from another type")
+        _require((initial.rows, initial.cols) == (rows, 1), f"maxima start from {initial.rows} x {initial.cols}")
+        start = initial.meaning
+        if isinstance(start, Maxima):
+            _require((start.group, start.absolute) == (0, self.absolute), "maxima start from other maxima")
+            return start.plus(raw)
+        least = least_maximum(self.accumulator, absolute=self.absolute)
+        nothing = start == Splat(least, self.accumulator.nbytes)
+        return Maxima(None if nothing else start, (raw,), 0, self.absolute)
+
+    def _of_maxima(self, meaning: Maxima, rows: int, cols: int, nbytes: int) -> Tile:
+        check_row_major(rows, cols, cols, self.accumulator, nbytes)
+        return Tile(meaning, self.accumulator, NORM, rows, cols, cols, nbytes)
 
     def _local(self, name: str, pe: int) -> Tile | None:
         if name not in self.sources:
@@ -495,7 +523,7 @@ def check_row_major(rows: int, cols: int, columns: int, dtype: DType, nbytes: in
 
 def check_cube(layout: str, rows: int, cols: int, dtype: DType, nbytes: int) -> None:
     """The shape of a CUBE tile."""
-    assert layout in CUBE_LAYOUTS
+    _require(layout in CUBE_LAYOUTS, f"a {layout} tile where a CUBE one is needed")
     try:
         needed = cube_geometry(layout, dtype.bits, rows, cols).storage_bytes
     except ValueError as error:

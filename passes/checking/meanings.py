@@ -54,6 +54,22 @@ class Block:
         continued = self.cols == below.cols and below == replace(self, start=start, rows=below.rows)
         return replace(self, rows=self.rows + below.rows) if continued else None
 
+    def widened(self, right: Block) -> Block | None:
+        """The two as one block, if they are of the same rows and ``right`` starts in this one or behind it."""
+        first, between = divmod(right.start - self.start, self.dtype.nbytes)
+        near = not between and 0 <= first <= self.cols
+        if not near or right != replace(self, start=right.start, cols=right.cols):
+            return None
+        return replace(self, cols=max(self.cols, first + right.cols))
+
+    def deepened(self, below: Block) -> Block | None:
+        """The two as one block, if they are of the same columns and ``below`` starts in this one or behind it."""
+        first, between = divmod(below.start - self.start, self.stride) if self.stride else (0, 0)
+        near = not between and 0 <= first <= self.rows
+        if not near or below != replace(self, start=below.start, rows=below.rows):
+            return None
+        return replace(self, rows=max(self.rows, first + below.rows))
+
 
 @dataclass(frozen=True, slots=True)
 class Splat:
@@ -151,6 +167,26 @@ class Sum:
                 return replace(self, pieces=(*self.pieces[:-1], (rows, cols)))
         return replace(self, pieces=(*self.pieces, (a, b)))
 
+    def widened(self, right: Sum) -> Sum | None:
+        """The two as sums of one rectangle, if ``right`` has the same rows and starts in these columns or behind."""
+        start: Meaning | None = self.start
+        if isinstance(self.start, Block) and isinstance(right.start, Block):
+            start = self.start.widened(right.start)
+            if start is None:
+                return None
+        elif self.start != right.start:
+            return None
+        pieces = []
+        for (a, b), (other, beside) in zip(self.pieces, right.pieces):
+            if a != other or not isinstance(b, Block) or not isinstance(beside, Block):
+                return None
+            wide = b.deepened(beside) if b.turned else b.widened(beside)
+            if wide is None:
+                return None
+            pieces.append((a, wide))
+        alike = (self.scale, self.finish, len(self.pieces)) == (right.scale, right.finish, len(right.pieces))
+        return replace(self, start=start, pieces=tuple(pieces)) if alike else None
+
     def part(self, row: int, col: int, rows: int, cols: int) -> Sum:
         """Only CUBE tiles hold sums, and those are stored whole."""
         return self
@@ -161,4 +197,31 @@ class Sum:
         return Sum(start, scale, tuple((a.canonical, b.canonical) for a, b in self.pieces), self.finish)
 
 
-Meaning = Block | Splat | Pattern | Words | Compared | Sum
+@dataclass(frozen=True, slots=True)
+class Maxima:
+    """The largest of ``sums`` in each row, ``start`` included, or in every ``group`` columns of it, if not 0.
+
+    ``absolute``: of their magnitudes. Of a row, sums whose columns continue one another are one rectangle.
+    """
+
+    start: Meaning | None
+    sums: tuple[Sum, ...]
+    group: int
+    absolute: bool
+
+    def plus(self, more: Sum) -> Maxima:
+        """Those of more columns as well."""
+        wider = self.sums[-1].widened(more)
+        return replace(self, sums=(*self.sums, more) if wider is None else (*self.sums[:-1], wider))
+
+    def part(self, row: int, col: int, rows: int, cols: int) -> Maxima:
+        """They are stored whole, as the sums are."""
+        return self
+
+    @property
+    def canonical(self) -> Maxima:
+        start = None if self.start is None else self.start.canonical
+        return replace(self, start=start, sums=tuple(each.canonical for each in self.sums))
+
+
+Meaning = Block | Splat | Pattern | Words | Compared | Sum | Maxima

@@ -25,6 +25,7 @@ _FUNCTIONS: dict[str, Callable[..., int]] = {
     "AND": lambda x, y: x & y,
     "OR": lambda x, y: x | y,
     "MUL": lambda x, y: x * y,
+    "DIVU": lambda x, y: x // y if y else 0,
     "MINU": min,
     "MADD": lambda x, y, d: d + x * y,
     "CSEL": lambda x, y, p: x if p else y,
@@ -33,6 +34,7 @@ _IMMEDIATES: dict[str, tuple[str, Callable[[int, int], int]]] = {
     "ADDI": ("uimm12", lambda x, n: x + n),
     "HL.ADDI": ("uimm24", lambda x, n: x + n),
     "SLLI": ("shamt", lambda x, n: x << n),
+    "SRLI": ("shamt", lambda x, n: x >> n),
 }
 _CONSTANTS: dict[str, tuple[str, int]] = {
     "C.MOVI": ("simm5", 0),

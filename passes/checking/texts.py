@@ -12,6 +12,7 @@ from ptoc.passes.checking.meanings import (
     Block,
     Compared,
     Finish,
+    Maxima,
     Meaning,
     Pattern,
     Splat,
@@ -36,6 +37,8 @@ def text_of(meaning: Meaning, arrays: Sequence[Array]) -> str:
         return f"({lhs} {_RELATIONS[meaning.relation]} {rhs} as {meaning.dtype})"
     if isinstance(meaning, Sum):
         return _sum(meaning, arrays)
+    if isinstance(meaning, Maxima):
+        return _maxima(meaning, arrays)
     return _words(meaning.words)
 
 
@@ -69,6 +72,14 @@ def _sum(total: Sum, arrays: Sequence[Array]) -> str:
     terms += [f"{text_of(a, arrays)} @ {text_of(b, arrays)}" for a, b in total.pieces]
     text = " + ".join(terms)
     return text if total.finish is None else f"({text}), then {_finish(total.finish, arrays)}"
+
+
+def _maxima(maxima: Maxima, arrays: Sequence[Array]) -> str:
+    of = "magnitude" if maxima.absolute else "value"
+    where = f"every {maxima.group} columns of a row" if maxima.group else "a row"
+    parts = [] if maxima.start is None else [text_of(maxima.start, arrays)]
+    parts += [_sum(each, arrays) for each in maxima.sums]
+    return f"the largest {of} in {where} of {', '.join(parts)}"
 
 
 def _finish(finish: Finish, arrays: Sequence[Array]) -> str:

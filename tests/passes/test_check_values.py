@@ -49,6 +49,16 @@ def transposed(x: Any, w: Any, c: Any) -> Any:
     return product(x.T, w.T, c)
 
 
+def maxima(x: Any, w: Any, c: Any) -> Any:
+    y = product(x, w, c)
+    rows, cols = y.shape
+    return y.astype(np.float16), y.max(axis=1), np.abs(y).reshape(rows, cols // 8, 8).max(axis=2)
+
+
+def running_maxima(x: Any, w: Any, before: Any) -> Any:
+    return np.maximum(before, np.matmul(x, w, dtype=before.dtype).max(axis=1))
+
+
 def masked(x: Any, y: Any, m: Any) -> Any:
     x[m] = y[m]
     return np.where(x < y, x, y), x >= y
@@ -75,6 +85,11 @@ PROGRAMS: dict[str, Callable[[], Program]] = {
     "wide and integer": lambda: _product(40, 300, 700, dtype="int8"),
     "epilogue": lambda: _product(160, 96, 192, leaky),
     "epilogue by column": lambda: _product(40, 70, 50, by_column),
+    "maxima": lambda: _product(160, 48, 40, maxima),
+    "maxima of several blocks": lambda: _product(300, 520, 600, maxima),
+    "running maxima": lambda: ptoc.jit(running_maxima).compile(
+        ptoc.spec((70, 50), "int8"), ptoc.spec((50, 33), "int8"), ptoc.spec((70,), "int32")
+    ),
     "transposed": lambda: _product(256, 64, 320, transposed),
     "element-wise": lambda: _elementwise(300, 70),
     "element-wise, one row": lambda: _elementwise(5),
@@ -234,6 +249,11 @@ MISTAKES: dict[str, Mutants] = {
     "another rounding": each_field("RMode", lambda n: n ^ 1, "TMATMUL"),
     "A turned": each_field("TransA", lambda n: n ^ 1, "TMATMUL"),
     "B turned": each_field("TransB", lambda n: n ^ 1, "TMATMUL"),
+    "other magnitudes": each_field("MaxAbsEn", lambda n: n ^ 1, "TMATMUL"),
+    "other groups": each_field("GroupNCode", one_more, "TMATMUL"),
+    "no maxima of groups": each_field("GroupMaxEn", lambda n: 0, "TMATMUL"),
+    "no maxima of rows": each_field("RowMaxEn", lambda n: 0, "TMATMUL"),
+    "maxima from another start": each_field("RowMaxInit", lambda n: n ^ 1, "TMATMUL"),
     "another start of a view": each_field("uimm11", one_more),
     "another register of a view": each_field("RegSrc", lambda n: GPR["a0"], "TMATMUL"),
     "half of a view": each_field("SubviewSizeCode", one_less),
@@ -260,7 +280,7 @@ MISTAKES: dict[str, Mutants] = {
 }
 
 CORES = 1, 3
-LARGE = "wide and integer", "element-wise", "several blocks"
+LARGE = "wide and integer", "element-wise", "several blocks", "maxima of several blocks"
 """Programs whose mutants take long to run."""
 
 
