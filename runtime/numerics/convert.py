@@ -6,17 +6,16 @@ Activation and scaling are one exact multiplication; then comes one rounding, th
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import cache, lru_cache
+from functools import cache
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from ptoc.isa import dtypes
 from ptoc.isa.dtypes import DType
 from ptoc.isa.postprocess import PreQuantMode, ReluMode, Rounding
 from ptoc.runtime.numerics.flags import NV, NX, OVERFLOW, UNDERFLOW
-from ptoc.runtime.numerics.formats import signalling, small_table
+from ptoc.runtime.numerics.formats import nearest_hif8, signalling, small_table
 from ptoc.runtime.numerics.narrow import narrow
 from ptoc.runtime.numerics.rounding import Reals, to_integers, to_precision
 
@@ -291,22 +290,10 @@ def _encode_e4m3(result: DType, x: Reals, post: PostProcess) -> tuple[Bits, int]
     return out, flags
 
 
-@lru_cache(maxsize=1)
-def _hif8_order() -> tuple[Reals, NDArray[np.uint8], Reals]:
-    """Finite HiF8 values ascending, their codes, and the midpoints between neighbours."""
-    table = small_table(dtypes.HIF8).astype(np.float64)
-    codes = np.flatnonzero(np.isfinite(table))
-    codes = codes[np.argsort(table[codes], kind="stable")]
-    values = table[codes]
-    return values, codes.astype(np.uint8), (values[1:] + values[:-1]) / 2
-
-
 def _encode_hif8(result: DType, x: Reals, post: PostProcess) -> tuple[Bits, int]:
-    values, codes, middles = _hif8_order()
     overflow = np.abs(x) > 32768
-    nearest = np.searchsorted(middles, x, side="right")
-    flags = _inexact(x, values[nearest], ~overflow, 2.0**-15)
-    out = codes[nearest]
+    out, nearest = nearest_hif8(x)
+    flags = _inexact(x, nearest, ~overflow, 2.0**-15)
     if overflow.any():
         flags |= OVERFLOW
         magnitude = 0x6E if post.saturate else 0x6F

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from ptoc.isa import dtypes
 from ptoc.isa.dtypes import DType
 
 Floats = NDArray[np.float32]
@@ -67,6 +68,26 @@ def small_table(dtype: DType) -> Floats:
     table = np.array(values, np.float32)
     table.flags.writeable = False
     return table
+
+
+@cache
+def _hif8_order() -> tuple[NDArray[np.uint8], NDArray[np.float64], NDArray[np.float64]]:
+    """Codes of the finite HiF8 values, ascending, those values, and the midpoints between neighbours."""
+    table = small_table(dtypes.HIF8).astype(np.float64)
+    codes = np.flatnonzero(np.isfinite(table))
+    codes = codes[np.argsort(table[codes], kind="stable")]
+    values = table[codes]
+    return codes.astype(np.uint8), values, (values[1:] + values[:-1]) / 2
+
+
+def nearest_hif8(x: NDArray[np.float64]) -> tuple[NDArray[np.uint8], NDArray[np.float64]]:
+    """Codes and values of the finite HiF8 numbers nearest to float64 numbers (no NaNs), of two the greater one.
+
+    Numbers beyond the largest have that; what an overflow or a zero with a sign becomes is the caller's to say.
+    """
+    codes, values, middles = _hif8_order()
+    nearest = np.searchsorted(middles, x, side="right")
+    return codes[nearest], values[nearest]
 
 
 @cache
