@@ -27,7 +27,7 @@ from xdsl.dialects.builtin import (
     i1,
 )
 from xdsl.dialects.utils import EnumAttribute
-from xdsl.ir import Attribute, Data, SpacedOpaqueSyntaxAttribute
+from xdsl.ir import Attribute, Data, ParametrizedAttribute, SpacedOpaqueSyntaxAttribute, TypeAttribute
 from xdsl.irdl import irdl_attr_definition
 from xdsl.parser import AttrParser
 from xdsl.printer import Printer
@@ -36,7 +36,16 @@ from xdsl.utils.exceptions import VerifyException
 from ptoc.isa import dtypes
 from ptoc.isa.dtypes import DType
 
+
+@irdl_attr_definition
+class HiF8Type(ParametrizedAttribute, TypeAttribute):
+    """The elements of a tile of HiF8; in arrays they are ``ui8``, as numpy has no such type."""
+
+    name = "nd.hif8"
+
+
 _FLOATS: dict[DType, Attribute] = {
+    dtypes.HIF8: HiF8Type(),
     dtypes.E4M3: Float8E4M3FNType(),
     dtypes.E5M2: Float8E5M2Type(),
     dtypes.FP16: f16,
@@ -45,6 +54,7 @@ _FLOATS: dict[DType, Attribute] = {
     dtypes.FP64: f64,
 }
 _FLOAT_TYPES: dict[type, DType] = {
+    HiF8Type: dtypes.HIF8,
     Float8E4M3FNType: dtypes.E4M3,
     Float8E5M2Type: dtypes.E5M2,
     Float16Type: dtypes.FP16,

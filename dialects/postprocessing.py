@@ -17,7 +17,7 @@ from xdsl.parser import AttrParser
 from xdsl.printer import Printer
 from xdsl.utils.exceptions import VerifyException
 
-from ptoc.isa import postprocess
+from ptoc.isa import dtypes, postprocess
 from ptoc.isa.dtypes import DType
 from ptoc.isa.postprocess import PreQuantMode, ReluMode, Rounding
 
@@ -34,7 +34,7 @@ class Post:
 
     Each parameter is one number, or a tuple of one per column; where the words of the columns stand in a tile, scale,
     shift and slope are ``COLUMNS``, and the offset is part of the word. ``scale`` ``None`` means that no word is given:
-    the sums are taken as they are.
+    the sums are taken as they are. ``hif8``: the result is one of HiF8, which arrays hold as unsigned bytes.
     """
 
     relu: bool = False
@@ -44,6 +44,7 @@ class Post:
     shift: Whole | str = 0
     rounding: Rounding = Rounding.DEFAULT
     saturate: bool = False
+    hif8: bool = False
 
     @property
     def parameter(self) -> str:
@@ -72,6 +73,8 @@ class Post:
 
     def mode(self, accumulator: DType, result: DType) -> PreQuantMode:
         """The PreQuantMode that does this; ``VerifyException`` when none does."""
+        if self.hif8 != (result == dtypes.HIF8):
+            raise VerifyException("hif8 says what bytes the result is, and of no other")
         mode = postprocess.conversion(accumulator, result, self.parameter, shift=bool(self.shift))
         if mode is None:
             by = f" by {self}" if self != NOTHING else ""
@@ -119,7 +122,7 @@ class Post:
         parts = ["relu"] if self.relu else []
         parts += [f"{name} {_text(value)}" for name, value in numbers.items() if value is not None]
         parts += [self.rounding.name.lower()] if self.rounding != Rounding.DEFAULT else []
-        return ", ".join(parts + (["saturate"] if self.saturate else []))
+        return ", ".join(parts + [word for word in ("saturate", "hif8") if getattr(self, word)])
 
 
 def _each(value: Any) -> tuple[Any, ...]:
@@ -155,7 +158,7 @@ class PostAttr(Data[Post]):
 
         def part() -> None:
             word = parser.parse_identifier()
-            if word in ("relu", "saturate"):
+            if word in ("relu", "saturate", "hif8"):
                 fields[word] = True
             elif word in ("leaky", "scale"):
                 fields["slope" if word == "leaky" else word] = numbers(lambda: float(parser.parse_number()))

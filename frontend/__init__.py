@@ -24,6 +24,7 @@ if TYPE_CHECKING:
         ShapeError,
         UnsupportedError,
     )
+    from ptoc.hif8 import hifloat8, hifloat8_values
     from ptoc.kernel import Kernel, Target, jit
     from ptoc.program import Program
     from ptoc.scattering import scatter
@@ -44,6 +45,8 @@ _HOME = {
     "ShapeError": "errors",
     "Target": "kernel",
     "UnsupportedError": "errors",
+    "hifloat8": "hif8",
+    "hifloat8_values": "hif8",
     "jit": "kernel",
     "scatter": "scattering",
     "spec": "arrays",
@@ -63,6 +66,8 @@ __all__ = [
     "ShapeError",
     "Target",
     "UnsupportedError",
+    "hifloat8",
+    "hifloat8_values",
     "jit",
     "scatter",
     "spec",

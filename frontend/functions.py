@@ -24,6 +24,7 @@ from ptoc.dialects import nd
 from ptoc.dialects.attributes import Predicate
 from ptoc.dialects.batching import Batch, stacked
 from ptoc.errors import PtocError, ShapeError, UnsupportedError, caller_location
+from ptoc.hif8 import is_floating
 from ptoc.isa import dtypes
 from ptoc.thresholds import Comparison, fold
 from ptoc.tracing import OPERATORS, Tracer, builtin_element, unsupported
@@ -614,6 +615,15 @@ def astype(x: Tracer, dtype: npt.DTypeLike) -> Tracer:
     source = x.read()
     value = x.trace.value(("cast", source, element), lambda: nd.CastOp(source, element))
     return x.trace.tracer(value, target)
+
+
+def hifloat8(x: Tracer) -> Tracer:
+    """``ptoc.hifloat8`` inside a kernel: of the float sums of a matmul."""
+    sums = _sums("ptoc.hifloat8", x)
+    if not is_floating(sums.dtype):
+        raise unsupported(f"ptoc.hifloat8 of {_describe(sums)}", hint="it takes the float32 sums of a matmul")
+    source = sums.read()
+    return sums.trace.tracer(sums.trace.value(("hif8", source), lambda: nd.HiF8Op(source)), np.uint8)
 
 
 # -- masks ----------------------------------------------------------------------------------------

@@ -24,6 +24,7 @@ from ptoc.dialects import nd
 from ptoc.dialects.attributes import dtype_of
 from ptoc.dialects.batching import count, matrices, matrices_of
 from ptoc.dialects.postprocessing import NOTHING, Post
+from ptoc.hif8 import farthest
 from ptoc.passes.epilogues import accumulator_of
 from ptoc.passes.rewriting import the_function
 from ptoc.thresholds import UFUNCS
@@ -198,6 +199,7 @@ class NdFunctions(InterpreterFunctions):
                 shift=np.array(post.shift),
                 rounding=NUMPY_ROUNDING[post.rounding],
                 saturate=post.saturate,
+                hif8=post.hif8,
             )
 
         finished = finish(total)
@@ -251,8 +253,11 @@ def _bound_of_finished(
     smallest = min(float(np.min(v)) for v in (post.scale, post.slope, 1.0) if v is not None)  # type: ignore[arg-type]
     radius = radius + (np.abs(center) + radius) * UNIT_ROUNDOFF * 1.01 + 2.0**-149 / smallest
     ends = [finish(center + side * radius) for side in (-1.0, 1.0)]
-    there = finished.astype(np.float64)
-    result: Bound = np.maximum(*(np.abs(end.astype(np.float64) - there) for end in ends))
+    if post.hif8:
+        result: Bound = farthest(*ends, finished)
+    else:
+        there = finished.astype(np.float64)
+        result = np.maximum(*(np.abs(end.astype(np.float64) - there) for end in ends))
     unclaimed = ~np.isfinite(result) | ~np.isfinite(center) | ~np.isfinite(radius)
     return np.where(unclaimed, np.inf, result)
 

@@ -12,6 +12,9 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from ptoc.hif8 import hifloat8
+from ptoc.isa.dtypes import HIF8_LARGEST
+
 Array = npt.NDArray[Any]
 
 _CANONICAL_NAN = {"float8_e4m3fn": 0x7F, "float16": 0x7E00, "bfloat16": 0x7FC0, "float32": 0x7FC0_0000}
@@ -84,8 +87,11 @@ def finish(
     shift: npt.ArrayLike = 0,
     rounding: str = "rint",
     saturate: bool = False,
+    hif8: bool = False,
 ) -> Array:
     """What the machine makes of finished sums (float32, int32 or uint32, any shape), as ``dtype``.
+
+    With ``hif8`` they are codes of HiF8, as uint8.
 
     Parameters are numbers or one number per column.
     One exact multiplication, by ``scale`` or for negative sums (-0 is one) by ``slope`` (``relu``: by 0); one rounding,
@@ -95,7 +101,8 @@ def finish(
     ``TypeError`` for a dtype that no conversion leads to.
     """
     target = np.dtype(dtype)
-    if target.name not in (*_CANONICAL_NAN, "int8", "int16", total.dtype.name):
+    known = (*_CANONICAL_NAN, "int8", "int16", total.dtype.name)
+    if target.name not in (("uint8",) if hif8 else known):
         raise TypeError(f"there is no conversion from {total.dtype} to {target}")
     negative = np.signbit(total) & ~np.isnan(total) if total.dtype.kind == "f" else total < 0
     if np.any(shift):
@@ -103,6 +110,8 @@ def finish(
         return np.clip(total >> np.asarray(shift, np.int32), limits.min, limits.max).astype(target)
     multiplier = np.where(negative, 0.0 if relu else scale if slope is None else slope, scale)
     exact = np.where(multiplier == 0, 0.0, total.astype(np.float64) * multiplier)
+    if hif8:
+        return _to_hif8(exact, saturate)
     if target.kind in "iu":
         return _to_integer(exact, target, offset, rounding, saturate)
     minus_zero = negative & (total == 0) & (multiplier != 0)
@@ -138,6 +147,13 @@ def _to_float(x: Array, target: np.dtype[Any], saturate: bool) -> Array:
     elif target.name == "float8_e4m3fn":
         rounded[beyond] = np.nan
     return _canonical(rounded)
+
+
+def _to_hif8(x: Array, saturate: bool) -> Array:
+    if saturate:
+        x = np.where(np.isnan(x), 0.0, np.clip(x, -HIF8_LARGEST, HIF8_LARGEST))
+    codes: Array = hifloat8(x)
+    return codes
 
 
 def _to_odd(x: Array) -> npt.NDArray[np.float32]:

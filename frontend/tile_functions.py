@@ -431,7 +431,7 @@ def _finished(op: tile.MatmulOp, total: npt.NDArray[Any], words: Bits | None, sl
         slope = [postprocess.slope_of(word) for word in slopes[0].tolist()]
     finished = ordered.finish(
         total,
-        total.dtype if mode.code == 0 else result.numpy,
+        total.dtype if mode.code == 0 else np.dtype(np.uint8) if post.hif8 else result.numpy,
         relu=post.relu,
         slope=slope,
         scale=np.asarray(scale),
@@ -439,6 +439,7 @@ def _finished(op: tile.MatmulOp, total: npt.NDArray[Any], words: Bits | None, sl
         shift=np.asarray(shift),
         rounding=NUMPY_ROUNDING[post.rounding],
         saturate=post.saturate,
+        hif8=post.hif8,
     )
     return finished.view(f"u{finished.itemsize}")
 

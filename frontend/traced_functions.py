@@ -15,6 +15,7 @@ from xdsl.interpreter import Interpreter, PythonValues, impl, register_impls
 from xdsl.ir import SSAValue
 
 from ptoc.dialects import nd
+from ptoc.hif8 import hifloat8
 from ptoc.oracle import NdFunctions, Value, numpy_type
 
 Array = npt.NDArray[Any]
@@ -106,6 +107,10 @@ class TracedFunctions(NdFunctions):
     @impl(nd.CastOp)
     def cast(self, interpreter: Interpreter, op: nd.CastOp, args: PythonValues) -> PythonValues:
         return _result(op.result, args[0].data)
+
+    @impl(nd.HiF8Op)
+    def hif8(self, interpreter: Interpreter, op: nd.HiF8Op, args: PythonValues) -> PythonValues:
+        return _result(op.result, hifloat8(args[0].data))
 
     def _binary(self, function: np.ufunc, op: Any, args: PythonValues) -> PythonValues:
         with np.errstate(all="ignore"):

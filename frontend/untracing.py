@@ -41,6 +41,7 @@ _FORMS: dict[type[Operation], str] = {
     nd.AbsOp: "np.abs({})",
     nd.ColumnOp: "{}[:, None]",
     nd.LdexpOp: "np.ldexp({}, {})",
+    nd.HiF8Op: "ptoc.hifloat8({})",
     nd.ReluOp: "np.maximum({}, 0)",
 }
 """What an operation is in numpy, of its operands."""

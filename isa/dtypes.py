@@ -132,6 +132,9 @@ FP16, BF16, HIF8, E4M3, E5M2 = (BY_NAME[n] for n in ("FP16", "BF16", "HiF8", "E4
 S64, S32, S16, S8, S4X2 = (BY_NAME[n] for n in ("S64", "S32", "S16", "S8", "S4X2"))
 U64, U32, U16, U8, U4X2 = (BY_NAME[n] for n in ("U64", "U32", "U16", "U8", "U4X2"))
 
+HIF8_LARGEST = 32768.0
+"""The largest finite number of HiF8; magnitudes beyond it overflow before they are rounded."""
+
 
 def _named(names: str) -> frozenset[DType]:
     return frozenset(BY_NAME[name] for name in names.split())

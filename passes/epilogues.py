@@ -79,7 +79,7 @@ class Epilogue:
 
     ``c_scale`` divides the rows of ``acc``. ``dtype`` is numpy's for the value. ``slope`` ``None`` means that negative
     sums are treated as the others are; 0 is ReLU. ``converted``: the value has left the types in which numpy computed
-    it.
+    it; ``hif8``: it is bytes, which are codes of HiF8.
     """
 
     product: nd.MatmulAccOp
@@ -94,6 +94,7 @@ class Epilogue:
     low: Number | None = None
     high: Number | None = None
     converted: bool = False
+    hif8: bool = False
 
     @classmethod
     def of(cls, op: nd.MatmulAccOp) -> Epilogue | None:
@@ -317,6 +318,20 @@ def cast_to(op: Operation, e: Epilogue, target: DType) -> Epilogue:
     return replace(e, dtype=target, converted=True)
 
 
+def encoded(op: Operation, e: Epilogue) -> Epilogue:
+    """``ptoc.hifloat8``: the end of the arithmetic."""
+    if e.converted:
+        _refuse(op, f"ptoc.hifloat8 of {e.dtype.numpy_name} results", hint="convert once: ptoc.hifloat8(sums * scale)")
+    if not e.accumulator.is_float:
+        _refuse(
+            op,
+            f"ptoc.hifloat8 of {e.accumulator.numpy_name} sums",
+            rule="PreQuantMode makes HiF8 of float32 sums",
+            hint=f"{e.accumulator.numpy_name} sums become {_targets(e.accumulator)}",
+        )
+    return replace(e, dtype=dtypes.U8, converted=True, hif8=True)
+
+
 def finished(
     op: Operation,
     e: Epilogue,
@@ -364,7 +379,7 @@ def _check_columns(op: Operation, e: Epilogue) -> None:
 
 
 def _post(op: Operation, e: Epilogue) -> Post:
-    target = e.accumulator if accumulates_into(e.accumulator, e.dtype) else e.dtype
+    target = dtypes.HIF8 if e.hif8 else e.accumulator if accumulates_into(e.accumulator, e.dtype) else e.dtype
     relu, slope = e.slope == 0.0, e.slope or None
     if e.shift:
         _require_limits(op, e, target)
@@ -393,7 +408,7 @@ def _post(op: Operation, e: Epilogue) -> Post:
     if e.rounding is not None:
         _refuse(
             op,
-            f"rounded sums as {target.numpy_name}",
+            f"rounded sums as {_name(target)}",
             rule="B.FPATR rounds to integers only where the result is one",
             hint="end with astype(np.int8) or astype(np.int16)",
         )
@@ -406,7 +421,7 @@ def _post(op: Operation, e: Epilogue) -> Post:
         )
     if e.clamped:
         _require_limits(op, e, target)
-    return Post(relu, slope, scale, saturate=e.clamped)
+    return Post(relu, slope, scale, saturate=e.clamped, hif8=e.hif8)
 
 
 def _integer_rounding(op: Operation, e: Epilogue, target: DType) -> Rounding:
@@ -432,15 +447,18 @@ def _require_limits(op: Operation, e: Epilogue, target: DType) -> None:
     below = e.low if e.low is not None or e.slope != 0.0 or e.offset else low
     if (below, e.high) != (low, high):
         given = "without np.clip" if not e.clamped else f"clipped to {_plain(e.low)} and {_plain(e.high)}"
+        clipped = f"np.clip(x, {_plain(low)}, {_plain(high)})"
         _refuse(
             op,
-            f"{target.numpy_name} {given}",
+            f"{_name(target)} {given}",
             rule="B.FPATR clamps to the limits of the result's type",
-            hint=f"write np.clip(x, {_plain(low)}, {_plain(high)}).astype({target.numpy_name})",
+            hint=f"write {_name(target)}({clipped})" if e.hif8 else f"write {clipped}.astype({_name(target)})",
         )
 
 
 def _limits(target: DType) -> tuple[Number, Number]:
+    if target == dtypes.HIF8:
+        return -dtypes.HIF8_LARGEST, dtypes.HIF8_LARGEST
     if target.is_float:
         import ml_dtypes
 
@@ -448,6 +466,11 @@ def _limits(target: DType) -> tuple[Number, Number]:
         return -largest, largest
     limits = postprocess.signed_range(target.bits)
     return limits.start, limits.stop - 1
+
+
+def _name(target: DType) -> str:
+    """What the kernel language calls a type of results."""
+    return "ptoc.hifloat8" if target == dtypes.HIF8 else str(target.numpy_name)
 
 
 def _shown(number: Number) -> str:
@@ -465,8 +488,7 @@ def _plain(bound: Number | None) -> str:
 
 def _targets(accumulator: DType) -> str:
     results = [m.result for m in PRE_QUANT_MODES.values() if m.source == accumulator and m.result is not None]
-    names = dict.fromkeys(r.numpy_name for r in results if r.numpy_name is not None and not r.packed)
-    return ", ".join(sorted(map(str, names))) or f"nothing but {accumulator.numpy_name}"
+    return ", ".join(sorted({_name(r) for r in results if not r.packed})) or f"nothing but {accumulator.numpy_name}"
 
 
 def _refuse(op: Operation, what: str, *, hint: str, rule: str | None = None) -> NoReturn:

@@ -89,9 +89,7 @@ def _check_left(op: Operation) -> None:
         )
 
 
-def _read_maximum(
-    op: Operation, known: dict[SSAValue, Epilogue], maxima: dict[SSAValue, Maximum]
-) -> Maximum | None:
+def _read_maximum(op: Operation, known: dict[SSAValue, Epilogue], maxima: dict[SSAValue, Maximum]) -> Maximum | None:
     """The maximum that an operation's value is; ``None`` for an operation of another kind."""
     if isinstance(op, nd.MaxOp):
         return of_sums(op, known)
@@ -127,6 +125,8 @@ def _read(op: Operation, known: dict[SSAValue, Epilogue]) -> Epilogue | None:
         return epilogues.activated(op, _source(op, known))
     if isinstance(op, nd.CastOp) and op.source in known:
         return epilogues.cast_to(op, known[op.source], element_of(op.result))
+    if isinstance(op, nd.HiF8Op):
+        return epilogues.encoded(op, _source(op, known))
     return None
 
 
@@ -135,6 +135,7 @@ _WORDS = {
     nd.ShiftRightOp: ">>",
     nd.ReluOp: "np.maximum(x, 0)",
     nd.MulOp: "a multiplication",
+    nd.HiF8Op: "ptoc.hifloat8",
     nd.MaximumOp: "np.maximum",
     nd.MinimumOp: "np.minimum",
 }

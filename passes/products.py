@@ -7,11 +7,11 @@ from dataclasses import dataclass, replace
 from functools import partial
 from typing import cast
 
-from xdsl.dialects.builtin import MemRefType, ModuleOp, TensorType
+from xdsl.dialects.builtin import MemRefType, ModuleOp
 from xdsl.ir import SSAValue
 
 from ptoc.dialects import nd, tile
-from ptoc.dialects.attributes import dtype_of, row_stride_bytes
+from ptoc.dialects.attributes import row_stride_bytes
 from ptoc.dialects.batching import Batch
 from ptoc.dialects.postprocessing import NOTHING, Post
 from ptoc.dialects.tile import SharedType, SplatAttr, TileLayout, TileType
@@ -154,8 +154,7 @@ def product_of(module: ModuleOp, stored: StoredMatmul) -> Product:
     maxima = row_max is not None or group_max is not None
     absolute = maxima and matmul.absolute is not None
     accumulator = accumulator_of(matmul)
-    element = dtype_of(cast(TensorType, matmul.result.type).element_type)
-    result = accumulator if element.bits == accumulator.bits else element
+    result = matmul.finished_type(accumulator)
     post = matmul.post_processing
     words = post.quantization(post.mode(accumulator, result))
     c = _accumulator_array(top, module, matmul, n)

@@ -43,10 +43,12 @@ from xdsl.utils.exceptions import VerifyException
 
 from ptoc.dialects.attributes import (
     BitsAttr,
+    HiF8Type,
     Predicate,
     PredicateAttr,
     RowAttr,
     dtype_of,
+    element_type,
     shape_2d,
     unit_attrs,
     verify_array_type,
@@ -438,6 +440,13 @@ class MatmulAccOp(IRDLOperation):
     def post_processing(self) -> Post:
         return NOTHING if self.post is None else self.post.data
 
+    def finished_type(self, accumulator: DType) -> DType:
+        """What the machine makes of the sums; the result holds its bits."""
+        stored = dtype_of(_element(self.result))
+        if self.post_processing.hif8 and stored == dtypes.U8:
+            return dtypes.HIF8
+        return accumulator if accumulates_into(accumulator, stored) else stored
+
     def verify_(self) -> None:
         for operand, transposed in ((self.a, self.trans_a), (self.b, self.trans_b)):
             if len(_shape(operand)) not in ((1, 2) if transposed is None else (2,)):
@@ -448,7 +457,7 @@ class MatmulAccOp(IRDLOperation):
         shape = (*(m,) * (len(_shape(self.a)) - 1), *(n,) * (len(_shape(self.b)) - 1))
         if k != k2 or _shape(self.result) != shape:
             raise VerifyException(f"{self.a.type} times {self.b.type} is not {self.result.type}")
-        a, b, d = (dtype_of(_element(v)) for v in (self.a, self.b, self.result))
+        a, b = (dtype_of(_element(v)) for v in (self.a, self.b))
         accumulator = dtypes.accumulator(a, b)
         if accumulator is None:
             raise VerifyException(f"{a} by {b} is no matmul pair: both are floating, signed or unsigned")
@@ -462,7 +471,7 @@ class MatmulAccOp(IRDLOperation):
             if _shape(self.scale) not in ((m,), (m, 1)) or dtype_of(_element(self.scale)) != dtypes.U8:
                 raise VerifyException(f"a scale is one unsigned byte for each of {m} rows, not {self.scale.type}")
         post = self.post_processing
-        mode = post.mode(accumulator, accumulator if accumulates_into(accumulator, d) else d)
+        mode = post.mode(accumulator, self.finished_type(accumulator))
         counts = (("vector", mode.parameter, post.quantization(mode)), (ReluMode.PRELU, post.relu_mode, post.slopes()))
         if any(kind == wanted and len(words) != n for wanted, kind, words in counts):
             raise VerifyException(f"parameters by column have {n} numbers here")
@@ -693,6 +702,27 @@ class MaxOp(IRDLOperation):
 
 
 @irdl_op_definition
+class HiF8Op(IRDLOperation):
+    """``ptoc.hifloat8``: the HiF8 codes of floats, as bytes; it survives only as part of a matmul."""
+
+    name = "nd.hif8"
+    source = operand_def(AnyTensorTypeConstr)
+    result = result_def(AnyTensorTypeConstr)
+    assembly_format = "$source attr-dict `:` type($source) `->` type($result)"
+    traits = traits_def(Pure())
+
+    def __init__(self, source: SSAValue) -> None:
+        type_ = TensorType(element_type(dtypes.U8), _shape(source))
+        super().__init__(operands=[source], result_types=[type_])
+
+    def verify_(self) -> None:
+        if _shape(self.source) != _shape(self.result) or dtype_of(_element(self.result)) != dtypes.U8:
+            raise VerifyException("there is one byte for each element")
+        if not dtype_of(_element(self.source)).is_float:
+            raise VerifyException(f"HiF8 codes are those of floats, not of {self.source.type}")
+
+
+@irdl_op_definition
 class CastOp(IRDLOperation):
     """``astype``: a value conversion, to nearest even where it rounds."""
 
@@ -739,7 +769,8 @@ ND = Dialect(
         AbsOp,
         MaxOp,
         CastOp,
+        HiF8Op,
     ],
-    [PredicateAttr, BitsAttr, RowAttr, PostAttr, RoundingAttr, BatchAttr],
+    [HiF8Type, PredicateAttr, BitsAttr, RowAttr, PostAttr, RoundingAttr, BatchAttr],
 )
 """The dialect, for an xDSL context."""

@@ -244,8 +244,8 @@ def _visits(op: WRITES) -> tuple[Kind, ...]:
 
 def _finish(op: nd.MatmulAccOp, accumulator: DType, col: int, cols: int) -> Finish | None:
     """What the kernel asks for behind the sum, for some columns."""
-    post, stored = op.post_processing, element_of(op.result)
-    mode = post.mode(accumulator, accumulator if stored.bits == accumulator.bits else stored)
+    post = op.post_processing
+    mode = post.mode(accumulator, op.finished_type(accumulator))
     tiles = []
     if mode.parameter == "vector":
         tiles.append(Words(post.quantization(mode)).part(0, col, 1, cols))

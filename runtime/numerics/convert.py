@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ptoc.isa.dtypes import DType
+from ptoc.isa.dtypes import HIF8_LARGEST, DType
 from ptoc.isa.postprocess import PreQuantMode, ReluMode, Rounding
 from ptoc.runtime.numerics.flags import NV, NX, OVERFLOW, UNDERFLOW
 from ptoc.runtime.numerics.formats import nearest_hif8, signalling, small_table
@@ -291,7 +291,7 @@ def _encode_e4m3(result: DType, x: Reals, post: PostProcess) -> tuple[Bits, int]
 
 
 def _encode_hif8(result: DType, x: Reals, post: PostProcess) -> tuple[Bits, int]:
-    overflow = np.abs(x) > 32768
+    overflow = np.abs(x) > HIF8_LARGEST
     out, nearest = nearest_hif8(x)
     flags = _inexact(x, nearest, ~overflow, 2.0**-15)
     if overflow.any():

@@ -122,6 +122,8 @@ def floating(rng: np.random.Generator, cols: int) -> dict[str, Epilogue]:
             lambda x: positive_zeros(np.clip(x, -448, 448).astype(F32).astype(E4M3)),
             finite=True,
         ),
+        "HiF8": Epilogue(lambda y: ptoc.hifloat8(y * s), lambda x: ptoc.hifloat8(x * s)),
+        "HiF8 by column": Epilogue(lambda y: ptoc.hifloat8(y * scales), lambda x: ptoc.hifloat8(x * exact)),
         "slopes": Epilogue(
             lambda y: np.where(y > 0, y, slopes * y), lambda x: np.where(x > 0, x, slopes * x).astype(F32)
         ),

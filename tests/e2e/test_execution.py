@@ -90,6 +90,7 @@ EPILOGUES: dict[str, Callable[[Any, Any], Any]] = {
     "by column": lambda sums, n: np.where(sums > 0, sums, sums * np.resize(np.array([0.25, 0.5], np.float32), n)),
     "scaled": lambda sums, n: (sums * np.float32(0.5)).astype(BF16),
     "saturated": lambda sums, n: np.clip(sums, -448, 448).astype(E4M3),
+    "codes": lambda sums, n: ptoc.hifloat8(sums * np.resize(np.array([0.25, 0.5], np.float32), n)),
     "bytes": lambda sums, n: np.clip(np.rint(sums * np.resize(np.array([2.0, 0.5]), n)) + 3, -128, 127).astype(np.int8),
     "maxima": lambda sums, n: (sums, np.abs(sums).max(axis=1)),
 }

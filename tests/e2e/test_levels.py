@@ -84,6 +84,10 @@ def maxima(a: Any, b: Any, before: Any) -> Any:
     return y, np.maximum(before, y.max(axis=1)), y.reshape(rows, cols // 8, 8).max(axis=2)
 
 
+def codes(a: Any, b: Any) -> Any:
+    return ptoc.hifloat8(np.matmul(a, b, dtype=np.float32) * 0.5)
+
+
 def copy(x: Any) -> Any:
     return x.copy()
 
@@ -97,6 +101,7 @@ CASES = {
     "integers": Case(accumulate, (((70, 300), "int8", 0), ((300, 40), "int16", 0), ((70, 40), "int32", 0))),
     "epilogue": Case(layer, (((300, 130), F16, 0), ((130, 70), F16, 0), ((70,), F32, 0))),
     "maxima": Case(maxima, (((300, 130), F16, 0), ((130, 272), F16, 0), ((300,), F32, 0))),
+    "HiF8": Case(codes, (((129, 65), F16, 0), ((65, 33), F16, 0))),
     "many arrays": Case(layers, (((40, 50), F16, 0), *((((50, 50), F16, 0),) * 9))),
     "masks": Case(masks, (((33, 70), "int16", 0), ((33, 70), "int16", 4), ((33, 70), "bool", 0))),
     "long masks": Case(masks, (((3001,), "float64", 0), ((3001,), "float64", 0), ((3001,), "bool", 0))),

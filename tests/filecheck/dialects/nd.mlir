@@ -37,6 +37,10 @@ func.func @every_operation(%a: memref<4x8xf16>, %b: memref<8x4xf16, strided<[6, 
   %requantised = nd.matmul_acc %bytes, %bytes post <scale 2.0, offset -3, rtz, saturate> : tensor<8x8xsi8>, tensor<8x8xsi8> -> tensor<8x8xsi8>
   // CHECK: nd.matmul_acc %bytes, %bytes post <shift 16> : tensor<8x8xsi8>, tensor<8x8xsi8> -> tensor<8x8xsi16>
   %shifted = nd.matmul_acc %bytes, %bytes post <shift 16> : tensor<8x8xsi8>, tensor<8x8xsi8> -> tensor<8x8xsi16>
+  // CHECK: nd.matmul_acc %x, %y post <scale 0.5, saturate, hif8> : tensor<4x8xf16>, tensor<8x4xf16> -> tensor<4x4xui8>
+  %hif8 = nd.matmul_acc %x, %y post <scale 0.5, saturate, hif8> : tensor<4x8xf16>, tensor<8x4xf16> -> tensor<4x4xui8>
+  // CHECK: nd.hif8 %f : tensor<4x4xf32> -> tensor<4x4xui8>
+  %codes = nd.hif8 %f : tensor<4x4xf32> -> tensor<4x4xui8>
   // CHECK: nd.matmul_acc %x, %y post <leaky [0.5, 0.25, 0.125, 2.0], scale [1.0, 2.0, 4.0, 8.0]> :
   %columns = nd.matmul_acc %x, %y post <leaky [0.5, 0.25, 0.125, 2.0], scale [1.0, 2.0, 4.0, 8.0]> : tensor<4x8xf16>, tensor<8x4xf16> -> tensor<4x4xf32>
   // CHECK: nd.constant <0x3f800000, 0x0> : tensor<2xf32>

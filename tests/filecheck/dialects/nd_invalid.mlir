@@ -127,6 +127,24 @@ func.func @store(%a: memref<4x8xf16>) {
 // -----
 
 %0 = nd.splat <0x0> : tensor<4x4xf16>
+%1 = nd.matmul_acc %0, %0 post <hif8> : tensor<4x4xf16>, tensor<4x4xf16> -> tensor<4x4xf16>
+// CHECK: hif8 says what bytes the result is, and of no other
+
+// -----
+
+%0 = nd.splat <0x0> : tensor<4x4xsi8>
+%1 = nd.matmul_acc %0, %0 post <scale 1.0, hif8> : tensor<4x4xsi8>, tensor<4x4xsi8> -> tensor<4x4xui8>
+// CHECK: B.FPATR does not take S32 to HiF8
+
+// -----
+
+%0 = nd.splat <0x0> : tensor<4x4xsi32>
+%1 = nd.hif8 %0 : tensor<4x4xsi32> -> tensor<4x4xui8>
+// CHECK: HiF8 codes are those of floats
+
+// -----
+
+%0 = nd.splat <0x0> : tensor<4x4xf16>
 %1 = nd.cast %0 : tensor<4x4xf16> -> tensor<4x5xf32>
 // CHECK: a cast keeps the shape
 
