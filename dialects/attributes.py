@@ -93,14 +93,14 @@ def dtype_of(element: Attribute) -> DType:
 
 
 def row_stride_bytes(type_: MemRefType) -> int:
-    """Bytes from one row of a 1-D or 2-D array to the next (0 for one dimension)."""
+    """Bytes from one row of a 1-D or 2-D array to the next (0 for one dimension); packed rows start at whole bytes."""
     shape = type_.get_shape()
     if len(shape) < 2:
         return 0
-    item = dtype_of(type_.element_type).nbytes
+    dtype = dtype_of(type_.element_type)
     if isinstance(type_.layout, StridedLayoutAttr):
-        return cast(int, type_.get_strides()[0]) * item  # pyright: ignore[reportOptionalSubscript]
-    return shape[1] * item
+        return cast(int, type_.get_strides()[0]) * dtype.nbytes  # pyright: ignore[reportOptionalSubscript]
+    return dtype.bytes_of(shape[1])
 
 
 def shape_2d(type_: Attribute) -> tuple[int, int]:
@@ -122,6 +122,8 @@ def verify_array_type(type_: Attribute) -> None:
         raise VerifyException(f"{type_}: arrays have at most two dimensions, of known size")
     dtype_of(type_.get_element_type())
     if isinstance(type_, MemRefType) and not isinstance(type_.layout, NoneAttr):
+        if dtype_of(type_.get_element_type()).packed:
+            raise VerifyException(f"{type_}: rows of packed elements are dense")
         strides = type_.get_strides()
         if strides is None or any(s is None for s in strides) or strides[-1] != 1:
             raise VerifyException(f"{type_}: only the row stride may differ from the dense one")

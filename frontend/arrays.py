@@ -47,8 +47,14 @@ class ArraySpec:
         return int(np.prod(self.shape))
 
     @property
+    def packed(self) -> bool:
+        """Whether two elements share a byte in memory; numpy gives each its own, and strides are numpy's."""
+        return self.dtype.name == "int4"
+
+    @property
     def row_bytes(self) -> int:
-        return math.prod(self.shape[-1:]) * self.dtype.itemsize
+        cols = math.prod(self.shape[-1:])
+        return -(-cols // 2) if self.packed else cols * self.dtype.itemsize
 
     @property
     def rows(self) -> int:
@@ -57,7 +63,7 @@ class ArraySpec:
     @property
     def row_stride(self) -> int:
         """Bytes from one row to the next; that of a single row is its length."""
-        return self.strides[0] if len(self.shape) == 2 else self.row_bytes
+        return self.strides[0] if len(self.shape) == 2 and not self.packed else self.row_bytes
 
     @property
     def extent(self) -> int:

@@ -35,8 +35,11 @@ class Mismatch:
 def canonical_bits(array: Array) -> Array:
     """The bit patterns as unsigned integers of the same width and shape, every NaN as the canonical one.
 
-    For float8_e4m3fn, float16, bfloat16, float32, float64, integers and bool; ``TypeError`` for other dtypes.
+    For float8_e4m3fn, float16, bfloat16, float32, float64, bool and integers, int4 as int8; ``TypeError`` for other
+    dtypes.
     """
+    if array.dtype.name == "int4":
+        return array.astype(np.int8).view(np.uint8)
     bits = np.ascontiguousarray(array).view(f"u{array.itemsize}").reshape(array.shape)
     if array.dtype.name in _CANONICAL_NAN:
         return np.where(_is_nan(array), bits.dtype.type(_CANONICAL_NAN[array.dtype.name]), bits)
@@ -144,6 +147,8 @@ def _ranks(array: Array) -> npt.NDArray[np.uint64]:
     bits = canonical_bits(array).astype(np.uint64)
     if array.dtype.kind in "bu":
         return bits
+    if array.dtype.name == "int4":
+        return bits ^ np.uint64(0x80)
     sign = np.uint64(1 << 8 * array.itemsize - 1)
     if array.dtype.kind == "i":
         return bits ^ sign

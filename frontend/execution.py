@@ -5,6 +5,7 @@ The arrays lie in memory as the launcher places them, so that byte offsets mean 
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -26,6 +27,11 @@ Array = npt.NDArray[Any]
 
 def memory_of(spec: ArraySpec, array: Array | None) -> Memory:
     """An array of a launch as the launcher places it: a copy of ``array``, or zeros."""
+    if spec.packed:
+        # A byte for each element here, and rows of an even number of them, as whole bytes have.
+        buffer = np.zeros(2 * spec.extent, np.uint8)
+        view = buffer.reshape(spec.rows, -1)[:, : math.prod(spec.shape[-1:])].reshape(spec.shape).view(spec.dtype)
+        return Memory(view, None, buffer)
     buffer = np.zeros(spec.extent, np.uint8)
     view = view_of(buffer, spec)
     if array is not None:

@@ -81,8 +81,16 @@ def _reject_captured(operands: Sequence[Any], *, rows: bool) -> None:
             )
         if isinstance(operand, MaskedView | Groups):
             operand.refuse()
+        if isinstance(operand, Tracer):
+            _refuse_packed(operand)
         if not (operand is None or isinstance(operand, (Tracer, np.ndarray, *Scalar))):
             raise unsupported(f"an operand of type {type(operand).__name__}")
+
+
+def _refuse_packed(x: Tracer) -> None:
+    """Elements that share a byte leave a kernel, and nothing else can be done to them."""
+    if x.dtype.name == "int4":
+        raise unsupported("computing with int4 results", hint="return them, and compute with int8 results")
 
 
 def _into(dest: Any, value: Tracer) -> Tracer:
@@ -865,6 +873,7 @@ def setitem(x: Tracer, key: Any, value: Any) -> None:
             x.replace(_operand(value, x.shape, x.dtype, x))
             return
         raise unsupported(f"assigning a {type(value).__name__} to an array")
+    _refuse_packed(x)
     mask = _mask_key(x, key)
     if isinstance(value, MaskedView):
         if value.mask is not mask:

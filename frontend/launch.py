@@ -7,6 +7,7 @@ are committed to the caller's arrays when the program has halted.
 
 from __future__ import annotations
 
+import math
 import operator
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any
@@ -114,9 +115,19 @@ def _buffer(spec: ArraySpec, kind: str, array: Array | None) -> npt.NDArray[np.u
 
 
 def view_of(buffer: npt.NDArray[np.uint8], spec: ArraySpec) -> Array:
-    """A buffer as the array that lies in it."""
+    """A buffer as the array that lies in it; packed elements are a copy, one byte each."""
+    if spec.packed:
+        return _unpacked(buffer, spec)
     strides = spec.strides if spec.rows > 1 else (spec.row_bytes, spec.dtype.itemsize)[2 - len(spec.shape) :]
     return np.lib.stride_tricks.as_strided(buffer.view(spec.dtype), spec.shape, strides)
+
+
+def _unpacked(buffer: npt.NDArray[np.uint8], spec: ArraySpec) -> Array:
+    """Packed elements, the even ones in the low half of their bytes."""
+    rows = buffer.reshape(spec.rows, -1) if buffer.size else np.zeros((spec.rows, 0), np.uint8)
+    nibbles = np.stack([rows & 0xF, rows >> 4], axis=-1).reshape(spec.rows, 2 * rows.shape[1])
+    cols = math.prod(spec.shape[-1:])
+    return np.ascontiguousarray(nibbles[:, :cols]).view(spec.dtype).reshape(spec.shape)
 
 
 def _machine(program: Program, buffers: Sequence[npt.NDArray[np.uint8]], cores: int) -> Machine:
@@ -180,6 +191,9 @@ def address_of(program: Program, n: int, index: Sequence[int]) -> int:
     else:
         shape = program.specs[n].shape if given else program.results.shapes.get(n, spec.shape)
         index = [int(i) for i in np.unravel_index(np.ravel_multi_index(tuple(index), shape), spec.shape)]
+    if spec.packed:
+        *row, col = index
+        return _addresses(program)[n] + sum(row) * spec.row_stride + col // 2
     return _addresses(program)[n] + sum(map(operator.mul, index, spec.strides))
 
 

@@ -101,7 +101,7 @@ def finish(
     ``TypeError`` for a dtype that no conversion leads to.
     """
     target = np.dtype(dtype)
-    known = (*_CANONICAL_NAN, "int8", "int16", total.dtype.name)
+    known = (*_CANONICAL_NAN, "int4", "int8", "int16", total.dtype.name)
     if target.name not in (("uint8",) if hif8 else known):
         raise TypeError(f"there is no conversion from {total.dtype} to {target}")
     negative = np.signbit(total) & ~np.isnan(total) if total.dtype.kind == "f" else total < 0
@@ -112,7 +112,7 @@ def finish(
     exact = np.where(multiplier == 0, 0.0, total.astype(np.float64) * multiplier)
     if hif8:
         return _to_hif8(exact, saturate)
-    if target.kind in "iu":
+    if target.kind in "iu" or target.name == "int4":
         return _to_integer(exact, target, offset, rounding, saturate)
     minus_zero = negative & (total == 0) & (multiplier != 0)
     return _to_float(np.where(minus_zero, -0.0, np.where(exact == 0, 0.0, exact)), target, saturate)
@@ -121,7 +121,9 @@ def finish(
 def _to_integer(x: Array, target: np.dtype[Any], offset: npt.ArrayLike, rounding: str, saturate: bool) -> Array:
     if target.itemsize == 4:
         return np.rint(x).astype(np.int64).astype(target)
-    limits = np.iinfo(target)
+    import ml_dtypes
+
+    limits = ml_dtypes.iinfo(target)
     reach = 2 * (int(limits.max) + 1)
     whole = np.clip(np.nan_to_num(getattr(np, rounding)(x), nan=0.0), -reach, reach - 1)
     result = whole.astype(np.int64) + np.asarray(offset, np.int64)

@@ -74,7 +74,8 @@ def lower_bound_bytes(program: Program) -> int:
     for argument, spec, kind in zip(function.body.block.args, program.launch_specs, program.kinds):
         if kind == SCRATCH or not (kind == OUTPUT or argument in read):
             continue
-        total += (1 if spec.row_stride == 0 else spec.rows) * spec.row_bytes
+        rows = 1 if spec.row_stride == 0 else spec.rows
+        total += spec.size // 2 if spec.packed else rows * spec.row_bytes
     for m, n, k, op in _matmuls(program.modules["nd"]):
         a, b = (dtype_of(cast(TensorType, v.type).element_type) for v in (op.a, op.b))
         shape = MatmulShape(m, n, k, a, b, accumulator_of(op), has_c=False, result=accumulator_of(op))
@@ -155,8 +156,9 @@ class _Costs:
         loads = isinstance(op, tile.LoadOp)
         type_ = cast(TileType, op.result.type if loads else op.value.type)
         rest = 0 if op.rest is None else op.rest.value.data
-        rows = op.pes.value.data * self.values[op.rows] + rest
-        return Counter({"read" if loads else "written": rows * self.values[op.cols] * type_.dtype.nbytes})
+        row_bits = self.values[op.cols] * type_.dtype.bits
+        nbytes = op.pes.value.data * (self.values[op.rows] * row_bits // 8) + rest * row_bits // 8
+        return Counter({"read" if loads else "written": nbytes})
 
     def _issued(self, op: tile.MatmulOp) -> int:
         """Multiply-adds of whole cells: M to the layout's rows, N to 8, K to the cells of A and B."""

@@ -57,13 +57,18 @@ class Nonsense(Exception):
 
 @dataclass
 class Memory(Value):
-    """An array of a launch: ``data`` is a view of ``buffer``, its bytes from the first element to the last."""
+    """An array of a launch: ``data`` is a view of ``buffer``, its bytes from the first element to the last.
+
+    Packed elements have a byte each, and rows an even number of those.
+    """
 
     buffer: npt.NDArray[np.uint8] = field(default_factory=lambda: np.zeros(0, np.uint8))
 
     def rectangle(self, op: Operation, offset: int, rows: int, cols: int, stride: int, dtype: DType) -> Bits:
         """The elements of ``rows`` by ``cols`` at a byte offset, rows ``stride`` bytes apart: a view."""
-        width = dtype.bits // 8
+        if dtype.packed:
+            offset, stride = 2 * offset, 2 * stride
+        width = dtype.nbytes
         end = offset + (rows - 1) * stride + cols * width
         if min(rows, cols) < 1 or not 0 <= offset <= end <= self.buffer.size:
             raise Nonsense(op, f"{rows} x {cols} elements at byte {offset} of {self.buffer.size}, stride {stride}")

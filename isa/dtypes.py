@@ -48,6 +48,10 @@ class DType:
         """Bytes of one memory access: the element, or the byte that holds a packed four-bit element."""
         return max(1, self.bits // 8)
 
+    def bytes_of(self, elements: int) -> int:
+        """Bytes that so many adjacent elements lie in."""
+        return -(-elements * self.bits // 8)
+
     @property
     def packed(self) -> bool:
         """Two elements per byte, the even one in the low nibble."""

@@ -115,7 +115,7 @@ def data_offsets(data: Sequence[tile.GlobalOp | pto.DataOp]) -> dict[str, int]:
 def memory_bytes(type_: MemRefType) -> int:
     """Bytes from an array's first element to the end of its last."""
     rows, cols = shape_2d(type_)
-    return (rows - 1) * row_stride_bytes(type_) + cols * dtype_of(type_.element_type).nbytes
+    return (rows - 1) * row_stride_bytes(type_) + dtype_of(type_.element_type).bytes_of(cols)
 
 
 def _constant(value: SSAValue) -> int | None:

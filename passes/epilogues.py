@@ -392,12 +392,19 @@ def _post(op: Operation, e: Epilogue) -> Post:
             hint=f"end with astype; {e.accumulator.numpy_name} sums become {_targets(e.accumulator)}",
         )
     parameterless = e.scale == 1.0 and not e.offset and postprocess.conversion(e.accumulator, target, "") is not None
-    if not parameterless and (postprocess.conversion(e.accumulator, target, "scalar") is None or target.packed):
+    if not parameterless and postprocess.conversion(e.accumulator, target, "scalar") is None:
         _refuse(
             op,
             f"astype from {e.accumulator.numpy_name} sums to {target.numpy_name}",
             rule="PreQuantMode names what the sums are converted to",
             hint=f"{e.accumulator.numpy_name} sums become {_targets(e.accumulator)}",
+        )
+    if target.packed and e.product.is_column:
+        reject(
+            op,
+            f"{target.numpy_name} of the product of a matrix and a vector is not supported",
+            rule="two elements share a byte, and TSTORE steps from row to row by whole bytes",
+            hint="reshape the vector to a matrix of one column before the call",
         )
     scale = None if parameterless else e.scale
     for numbers in (e.scale, slope or 1.0):
@@ -488,7 +495,7 @@ def _plain(bound: Number | None) -> str:
 
 def _targets(accumulator: DType) -> str:
     results = [m.result for m in PRE_QUANT_MODES.values() if m.source == accumulator and m.result is not None]
-    return ", ".join(sorted({_name(r) for r in results if not r.packed})) or f"nothing but {accumulator.numpy_name}"
+    return ", ".join(sorted({_name(r) for r in results})) or f"nothing but {accumulator.numpy_name}"
 
 
 def _refuse(op: Operation, what: str, *, hint: str, rule: str | None = None) -> NoReturn:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import cast
@@ -33,7 +33,8 @@ class Product:
 
     ``a`` and ``b`` are the arrays as they lie in memory; ``alone`` says that one core does all of it. ``row_max`` and
     ``group_max`` take maxima of the sums, of magnitudes if ``absolute``; ``least`` makes what those of rows start from.
-    A ``batch`` has such a product, without maxima, for each of its places, from these arrays on.
+    A ``batch`` has such a product, without maxima, for each of its places, from these arrays on; ``b_rows`` are the
+    rows of each right matrix as it lies in memory, of which a product may need only some.
     """
 
     top: Emitter
@@ -51,6 +52,7 @@ class Product:
     least: Callable[[], Array]
     group_max: Array | None
     absolute: bool
+    b_rows: int
     batch: Batch = ()
 
     def further(self, e: Emitter, times: Index, a: int, b: int, results: int) -> Product:
@@ -59,10 +61,36 @@ class Product:
         return replace(
             self,
             a=self.a.below(e, times, a * (shape.k if shape.trans_a else shape.m)),
-            b=self.b.below(e, times, b * (shape.n if shape.trans_b else shape.k)),
+            b=self.b.below(e, times, b * self.b_rows),
             c=None if self.c is None else self.c.below(e, times, results * shape.m),
             dest=None if self.dest is None else self.dest.below(e, times, results * shape.m),
         )
+
+    def parts(self) -> Iterator[Product]:
+        """The products of which each is one loop nest: those of an odd number of packed columns are several.
+
+        Slots of columns begin with whole bytes. So the last column, whose byte nobody else writes, is a product of its
+        own; and so are the maxima, which need all columns.
+        """
+        shape = self.shape
+        if self.dest is None or not shape.result.packed or shape.n % 2 == 0 or shape.n == 1:
+            yield self
+            return
+        if self.row_max is not None or self.group_max is not None:
+            sums = replace(shape, result=shape.accumulator, stored=False)
+            yield replace(self, shape=sums, dest=None, post=NOTHING, words=None, slopes=None)
+        bare = replace(self, row_max=None, group_max=None, absolute=False)
+        yield bare._columns(0, shape.n - 1)
+        yield bare._columns(shape.n - 1, 1)
+
+    def _columns(self, first: int, cols: int) -> Product:
+        """Some columns, without maxima."""
+        shape = replace(self.shape, n=cols, row_max=False, initial=False, group=0)
+        b = self.b.below(self.top, 1, first) if shape.trans_b else self.b.beside(first)
+        c, dest, words, slopes = (
+            None if each is None else each.beside(first) for each in (self.c, self.dest, self.words, self.slopes)
+        )
+        return replace(self, shape=shape, b=b, c=c, dest=dest, words=words, slopes=slopes)
 
     def room(self, *, alone: bool) -> Room:
         """The room for accumulators, in a kernel that the product has ``alone`` or not."""
@@ -191,6 +219,7 @@ def product_of(module: ModuleOp, stored: StoredMatmul) -> Product:
         partial(_least, top, module, matmul.initial, accumulator, absolute),
         group_max,
         absolute,
+        n if matmul.trans_b is not None else k,
         matmul.axes,
     )
 

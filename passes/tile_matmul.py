@@ -43,8 +43,9 @@ class TileMatmul(ModulePass):
         for stored in stored_matmuls(op):
             matmul = stored.matmul
             try:
-                for part in self._parts(product_of(op, stored), alone=alone):
-                    part.emit()
+                for product in product_of(op, stored).parts():
+                    for part in self._parts(product, alone=alone):
+                        part.emit()
             except (DoesNotFit, NoPlan) as reason:
                 reject(matmul, str(reason), rule="Local tile pool of 256 KiB per PE")
             for store in stored.stores:

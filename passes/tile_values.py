@@ -35,14 +35,19 @@ class Array:
         return dtype_of(cast(MemRefType, self.memref.type).element_type)
 
     def offset(self, e: Emitter, row: Index, col: Index) -> SSAValue:
-        """Byte offset of an element."""
+        """Byte offset of an element, of packed ones of an even column."""
         if self.constant:
             return e.index(0)
-        return e.index(e.add(e.add(e.mul(row, self.stride), e.mul(col, self.dtype.nbytes)), self.start))
+        across = e.divided(col, 2) if self.dtype.packed else e.mul(col, self.dtype.nbytes)
+        return e.index(e.add(e.add(e.mul(row, self.stride), across), self.start))
 
     def below(self, e: Emitter, times: Index, rows: int) -> Array:
         """The array from ``times`` many ``rows`` on."""
         return replace(self, start=e.add(self.start, e.mul(times, rows * self.stride)))
+
+    def beside(self, col: int) -> Array:
+        """The array from a column on, of packed elements an even one."""
+        return self if self.constant else replace(self, start=self.dtype.bytes_of(col))
 
     def load(
         self, e: Emitter, row: Index, col: Index, size: tuple[Index, Index], pes: int, type_: TileType, rest: int = 0

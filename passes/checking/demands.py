@@ -89,7 +89,7 @@ class Demands:
         size, item = (place.rows, place.cols), source.dtype.nbytes
         shapes = (source.rows, source.cols) == (target.rows, target.cols)
         if source.dense and target.dense and shapes:
-            start, stride = (n // target.dtype.nbytes * item for n in (place.start, place.stride))
+            start, stride = (n * 8 // target.dtype.bits * item for n in (place.start, place.stride))
         else:
             row, col = target.rectangle(place.start, place.stride, *size)
             start, stride = row * source.stride + col * item, source.stride

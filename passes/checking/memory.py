@@ -45,7 +45,8 @@ class Array:
 
     @property
     def dense(self) -> bool:
-        return self.rows == 1 or self.stride == self.cols * self.dtype.nbytes
+        """Whether elements follow each other from row to row: those of packed rows may not."""
+        return self.rows == 1 or (self.stride == self.cols * self.dtype.nbytes and not self.dtype.packed)
 
     @property
     def everything(self) -> Place:
@@ -54,12 +55,12 @@ class Array:
     @property
     def overlaps(self) -> bool:
         """Whether rows share elements."""
-        return self.rows > 1 and self.stride < self.cols * self.dtype.nbytes
+        return self.rows > 1 and self.stride < self.dtype.bytes_of(self.cols)
 
     def rectangle(self, start: int, stride: int, rows: int, cols: int) -> tuple[int, int]:
         """Row and column of the first of some elements that are a rectangle of the array."""
         row, offset = divmod(start, self.stride) if self.rows > 1 else (0, start)
-        col = offset // self.dtype.nbytes
+        col = offset * 8 // self.dtype.bits
         if row + rows > self.rows or col + cols > self.cols or (rows > 1 and stride != self.stride):
             raise WrongProgram(f"{rows} x {cols} elements from byte {start} on are no rectangle of {self.name}")
         return row, col
@@ -76,7 +77,7 @@ class Array:
             return each[row : row + rows, col : col + cols]
         from numpy.lib.stride_tricks import as_strided
 
-        first, step = start // self.dtype.nbytes, stride // self.dtype.nbytes
+        first, step = (n * 8 // self.dtype.bits for n in (start, stride))
         if rows > 1 and step < cols:
             raise WrongProgram(f"rows of {self.name} that overlap are accessed")
         line = each.reshape(-1)[first : first + (rows - 1) * step + cols]
@@ -193,7 +194,7 @@ class Contents:
         for array in self.arrays:
             if 0 <= place.address - array.address < array.nbytes:
                 start = place.address - array.address
-                end = start + (place.rows - 1) * place.stride + place.cols * place.dtype.nbytes
+                end = start + (place.rows - 1) * place.stride + place.dtype.bytes_of(place.cols)
                 if end > array.nbytes:
                     raise WrongProgram(f"an access beyond the end of {array.name}, at byte {end} of {array.nbytes}")
                 if place.dtype.bits != array.dtype.bits:

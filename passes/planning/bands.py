@@ -248,7 +248,7 @@ def band_cost(shape: MatmulShape, band: Band, techniques: Techniques = ALL) -> C
         a=band.rows * a_products * shape.a.bits // 8,
         b=band.repeat * b_products * columns.moved * shape.b.bits // 8,
         c=sums * shape.accumulator.nbytes * shape.has_c,
-        d=sums * shape.result.nbytes * shape.stored,
+        d=sums * shape.result.bits // 8 * shape.stored,
         maxima=band.rows * (shape.row_max + starts) * shape.accumulator.nbytes
         + (sums // shape.group * shape.accumulator.nbytes if shape.group else 0),
         bundles=band.repeat * bundles,

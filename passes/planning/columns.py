@@ -93,17 +93,17 @@ def cut_columns(total: int, width: int, most: int, unit: int = 1) -> Columns | N
     fewest = -(-total // (most * width))
     # Slots that cannot become narrower make up for nothing: in the end each is a block of its own.
     for blocks in range(fewest, fewest + 4 if unit == 1 else total // unit + 1):
-        cuts = [*_cuts(total, width, most, blocks, unit), *_overlapping_cuts(total, width, most, blocks)]
+        cuts = [*_cuts(total, width, most, blocks, unit), *_overlapping_cuts(total, width, most, blocks, unit)]
         found = min(cuts, key=lambda c: (c.slots, c.issued, c.overlap, -c.block), default=None)
         if found is not None:
             return found
     return None
 
 
-def _overlapping_cuts(total: int, width: int, most: int, blocks: int) -> Iterator[Columns]:
+def _overlapping_cuts(total: int, width: int, most: int, blocks: int, unit: int) -> Iterator[Columns]:
     overlap = -total % CELL_COLS
     cells = total + overlap
-    cuts = [*_cuts(cells, width, most, blocks)] if overlap else []
+    cuts = [*_cuts(cells, width, most, blocks, unit)] if overlap else []
     if overlap and blocks == 1 and _slots(cells, width) == 1 and most > 1:
         cuts = [Columns(cells, cells, 2, width, cells // 2, cells // 2)]
     for columns in cuts:

@@ -405,7 +405,7 @@ def _band(shape: MatmulShape, rows: _Rows, budget: _Budget, head: int) -> tuple[
         return None
     most = budget.live // max(groups for groups, _ in rows.lanes)
     for width in WIDTHS if most else ():
-        columns = cut_columns(shape.n, width, most, shape.group or 1)
+        columns = cut_columns(shape.n, width, most, shape.column_unit)
         lanes = _lanes(rows.lanes, columns.slots, hands) if columns is not None else None
         if columns is None or lanes is None:
             continue

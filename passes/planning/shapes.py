@@ -51,6 +51,11 @@ class MatmulShape:
         return self.has_c and not self.scaled
 
     @property
+    def column_unit(self) -> int:
+        """A number of columns of which slots have a multiple: groups are whole, and so are bytes of packed results."""
+        return self.group or (2 if self.result.packed and self.stored and self.n > 1 else 1)
+
+    @property
     def macs(self) -> int:
         return self.m * self.n * self.k
 
@@ -71,7 +76,7 @@ class MatmulShape:
     @property
     def result_bytes(self) -> int:
         """Bytes of the sums as they are stored."""
-        return self.m * self.n * self.result.nbytes * self.stored
+        return self.m * self.n * self.result.bits // 8 * self.stored
 
     @property
     def maxima_bytes(self) -> int:

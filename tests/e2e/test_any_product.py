@@ -10,6 +10,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
+import ml_dtypes
 import numpy as np
 import pytest
 from numpy.lib.stride_tricks import sliding_window_view
@@ -25,6 +26,7 @@ CASES, CHUNK, FAST = 500, 10, 8
 
 # -- shapes ----------------------------------------------------------------------------------------
 
+INT4 = np.dtype(ml_dtypes.int4)
 EDGES = [1, 2, 15, 16, 17, 31, 32, 33, 63, 64, 65, 112, 113, 127, 128, 129, 255, 256, 257]
 MOST_PRODUCTS = 12_000_000
 
@@ -156,6 +158,7 @@ def integer(rng: np.random.Generator, cols: int) -> dict[str, Epilogue]:
             lambda y: np.clip(y >> places, *limits).astype(np.int16),
             lambda x: np.clip(np.floor(x / 2.0**places), *limits).astype(S16),
         ),
+        **requantised(rng, cols, s, scales, INT4),
         **requantised(rng, cols, s, scales, S8),
         **requantised(rng, cols, s, scales, S16),
     }
@@ -165,9 +168,9 @@ def requantised(
     rng: np.random.Generator, cols: int, s: float, scales: Array, dtype: np.dtype[Any]
 ) -> dict[str, Epilogue]:
     """Scale, rounding, offset and clipping, for all columns and by column, behind ReLU or not."""
-    low, high = np.iinfo(dtype).min, np.iinfo(dtype).max
+    low, high = int(ml_dtypes.iinfo(dtype).min), int(ml_dtypes.iinfo(dtype).max)
     name = str(rng.choice(list(ROUNDINGS)))
-    rounded, offsets = ROUNDINGS[name], rng.integers(-128, 128, cols)
+    rounded, offsets = ROUNDINGS[name], rng.integers(max(low, -128), min(-low, 128), cols)
     offset, exact = int(offsets[0]), scales.astype(np.float64)
     return {
         f"{dtype}": Epilogue(
@@ -256,7 +259,7 @@ def case_of(number: int) -> Case:
         first = np.ldexp(c.astype(np.float64), -exponents.astype(np.int32)[:, None]).astype(F32)
     sums = in_order(a.T if turned[0] else a, b.T if turned[1] else b, first, accumulator)
     wanted = epilogue.wanted(sums.astype(np.float64))
-    written = bool(rng.random() < 0.3) and wanted.dtype != E4M3  # which only results have
+    written = bool(rng.random() < 0.3) and wanted.dtype not in (E4M3, INT4)  # which only results have
     out = Guarded(np.zeros_like(wanted), int(rng.integers(8))) if written else None
     text = f"case {number}: {m} x {n} x {k}, {left} ({how_a}{' turned' * turned[0]}) by {right}"
     text += f" ({how_b}{' turned' * turned[1]}), from {start} ({how_c}), {name}{', written' * written}"

@@ -535,7 +535,7 @@ REFUSED: dict[str, Kernel] = {
     "rounded floats": lambda y: np.rint(y),
     "unsigned": lambda y: np.clip(np.rint(y), 0, 255).astype(np.uint8),
     "float8_e5m2": lambda y: y.astype(ml_dtypes.float8_e5m2),
-    "four bits": lambda y: np.clip(np.rint(y), -8, 7).astype(ml_dtypes.int4),
+    "four bits of floats": lambda y: np.clip(np.rint(y), -8, 7).astype(ml_dtypes.int4),
     "float64": lambda y: y.astype(np.float64) * 2,
     "two conversions": lambda y: y.astype(np.float16).astype(np.float32),
     "scaled after conversion": lambda y: y.astype(np.float16) * np.float16(2),

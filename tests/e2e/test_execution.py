@@ -99,6 +99,7 @@ WHOLE: dict[str, Callable[[Any, Any], Any]] = {
     "relu": EPILOGUES["relu"],
     "bytes": EPILOGUES["bytes"],
     "shifted": lambda sums, n: np.clip(sums >> 3, -32768, 32767).astype(np.int16),
+    "nibbles": lambda sums, n: np.clip(np.rint(sums * 0.25), -8, 7).astype(ml_dtypes.int4),
     "half": lambda sums, n: (sums * np.resize(np.array([0.25, 2.0]), n)).astype(np.float16),
     "maxima": lambda sums, n: np.maximum(sums, 0).max(axis=1, keepdims=True),
 }

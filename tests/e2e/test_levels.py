@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from io import StringIO
 from typing import Any
 
+import ml_dtypes
 import numpy as np
 import pytest
 from samples import BF16
@@ -88,6 +89,10 @@ def codes(a: Any, b: Any) -> Any:
     return ptoc.hifloat8(np.matmul(a, b, dtype=np.float32) * 0.5)
 
 
+def nibbles(a: Any, b: Any) -> Any:
+    return np.clip(np.rint(np.matmul(a, b, dtype=np.int32) * 0.125), -8, 7).astype(ml_dtypes.int4)
+
+
 def copy(x: Any) -> Any:
     return x.copy()
 
@@ -102,6 +107,7 @@ CASES = {
     "epilogue": Case(layer, (((300, 130), F16, 0), ((130, 70), F16, 0), ((70,), F32, 0))),
     "maxima": Case(maxima, (((300, 130), F16, 0), ((130, 272), F16, 0), ((300,), F32, 0))),
     "HiF8": Case(codes, (((129, 65), F16, 0), ((65, 33), F16, 0))),
+    "int4": Case(nibbles, (((129, 65), "int8", 0), ((65, 33), "int8", 0))),
     "many arrays": Case(layers, (((40, 50), F16, 0), *((((50, 50), F16, 0),) * 9))),
     "masks": Case(masks, (((33, 70), "int16", 0), ((33, 70), "int16", 4), ((33, 70), "bool", 0))),
     "long masks": Case(masks, (((3001,), "float64", 0), ((3001,), "float64", 0), ((3001,), "bool", 0))),

@@ -105,3 +105,20 @@ def test_slots_of_whole_groups(groups: int, unit: int, width: int, most: int) ->
 
 def test_columns_that_are_no_groups_are_not_cut() -> None:
     assert cut_columns(100, 64, 4, 8) is None
+
+
+@given(st.integers(1, 5_000), WIDTHS, st.integers(1, 15))
+def test_slots_of_whole_bytes(pairs: int, width: int, most: int) -> None:
+    """Pairs of columns are cut wherever columns are, and each slot begins with a pair."""
+    total = 2 * pairs
+    columns = cut_columns(total, width, most, 2)
+    if columns is None:
+        assert cut_columns(total, width, most) is None
+        return
+    assert columns.block % 2 == 0 or columns.blocks == 1
+    for n in range(columns.blocks):
+        widths = columns.widths(n)
+        starts = [n * columns.block + sum(widths[:number]) for number in range(len(widths))]
+        if n == columns.blocks - 1:
+            starts[-1] -= columns.overlap
+        assert all(start % 2 == 0 for start in starts) and all(w % 2 == 0 for w in widths)

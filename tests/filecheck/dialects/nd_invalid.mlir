@@ -144,6 +144,14 @@ func.func @store(%a: memref<4x8xf16>) {
 
 // -----
 
+func.func @f(%x: memref<4x4xsi4, strided<[8, 1]>>) {
+  %0 = nd.load %x : memref<4x4xsi4, strided<[8, 1]>> -> tensor<4x4xsi4>
+  func.return
+}
+// CHECK: rows of packed elements are dense
+
+// -----
+
 %0 = nd.splat <0x0> : tensor<4x4xf16>
 %1 = nd.cast %0 : tensor<4x4xf16> -> tensor<4x5xf32>
 // CHECK: a cast keeps the shape
