@@ -24,10 +24,12 @@ def explanation_of(program: Program) -> str:
     texts = []
     alone = len(write_groups(module)) == 1
     for number, stored in enumerate(matmuls, 1):
-        product, place = product_of(module, stored), source_of(stored.matmul)
+        parts, place = list(product_of(module, stored).parts()), source_of(stored.matmul)
         where = f", {SourceLocation(*place)}" if place else ""
         title = f"{program.name}: matmul {number} of {len(matmuls)}{where}\n"
-        if product.batch:
-            title += f"{count(product.batch)} products of one layout, one after the other\n"
-        texts.append(title + explain(product.shape, product.room(alone=alone)))
+        if stored.matmul.axes:
+            title += f"{count(stored.matmul.axes)} products of one layout, one after the other\n"
+        if len(parts) > 1:
+            title += f"{len(parts)} loop nests, since the last of an odd number of columns has a byte of its own\n"
+        texts.append(title + "\n".join(explain(each.shape, each.room(alone=alone)) for each in parts))
     return "\n".join(texts)

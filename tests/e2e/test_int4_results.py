@@ -147,6 +147,13 @@ def test_nothing_to_pack(shape: tuple[int, int, int]) -> None:
     assert got.shape == (m, n) and not got.astype(np.int8).any()
 
 
+def test_explanations_are_those_of_each_loop_nest() -> None:
+    kernel = with_sums(lambda y: np.clip(y, -8, 7).astype(INT4))
+    text = ptoc.jit(kernel).program_for(*integers((40, 31, 33))).explain()
+    assert "2 loop nests" in text and "40 x 30 sums" in text and "40 x 1 sums" in text
+    assert "loop nests" not in ptoc.jit(kernel).program_for(*integers((40, 32, 33))).explain()
+
+
 def test_where_an_element_lies() -> None:
     arrays = integers((4, 5, 3))
     program = ptoc.jit(with_sums(lambda y: np.clip(y, -8, 7).astype(INT4))).program_for(*arrays)
