@@ -15,7 +15,7 @@ from ptoc.isa.reference import first_instruction, pages
 from ptoc.isa.revisions import NEWEST
 from ptoc.runtime import decode, header, machine, scalar, starts
 from ptoc.runtime.errors import UnsupportedOperation
-from ptoc.runtime.operations import MODULES
+from ptoc.runtime.operations import module_of
 
 FOLDER = Path(__file__).parent / "isa"
 
@@ -23,7 +23,7 @@ FOLDER = Path(__file__).parent / "isa"
 def implemented(subject: Form | TileOperation) -> str | None:
     """The file of the simulator that gives a form or an operation its meaning."""
     if isinstance(subject, TileOperation):
-        module = MODULES.get(subject.name)
+        module = module_of(subject.name)
         return None if module is None else f"runtime/operations/{module}.py"
     try:
         decode.compile_step(first_instruction(subject), 0)

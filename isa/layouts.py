@@ -72,6 +72,17 @@ NORM_LOAD: dict[int, str] = {
 """Destination layouts of an ordinary Local TLOAD."""
 
 
+_PLAIN_NAMES = {"ND": NORM, "DN": DN, "ZN": ZN, "NZ": NZ}
+
+
+def conversion_ends(code: LayoutCode) -> tuple[str, str] | None:
+    """The layouts of source and result that a code of TCVT names; ``None`` for the codes of CUBE transfers."""
+    if code == LayoutCode.NORM:
+        return NORM, NORM
+    ends = [_PLAIN_NAMES.get(name) for name in code.name.split("2")]
+    return None if len(ends) != 2 or ends[0] is None or ends[1] is None else (ends[0], ends[1])
+
+
 @dataclass(frozen=True)
 class CubeGeometry:
     """Storage of a CUBE tile: cells of ``cell_rows x cell_cols`` elements, 128 bytes each.

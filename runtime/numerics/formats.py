@@ -60,6 +60,8 @@ def small_table(dtype: DType) -> Floats:
     codes = range(16 if dtype.packed else 256)
     if dtype.name == "HiF8":
         values = [hif8_value(code) for code in codes]
+    elif dtype.name == "E8M0":
+        values = [ldexp(1, code - 127) for code in codes[:-1]] + [float("nan")]
     elif dtype.name in ("E1M2X2", "HiF4X2"):
         values = [(-1.0 if code & 8 else 1.0) * (code & 7) / 4 for code in codes]
     else:
@@ -109,6 +111,20 @@ def decode_floats(dtype: DType, bits: Bits) -> Floats:
     return bits.view(np.float32)
 
 
+def decode_reals(dtype: DType, bits: Bits) -> NDArray[np.float64]:
+    """The exact values of a floating type as float64."""
+    if dtype.bits == 64:
+        return bits.view(np.float64)
+    with np.errstate(invalid="ignore"):
+        # A signalling NaN of the host becomes a quiet one here; who wants to know asks ``is_signalling``.
+        return decode_floats(dtype, bits).astype(np.float64)
+
+
+def integers(dtype: DType, bits: Bits) -> Bits:
+    """Elements of an integer type of whole bytes as integers of the host, without a copy."""
+    return bits.view(f"i{bits.dtype.itemsize}") if dtype.numeric_class == "signed" else bits
+
+
 def decode_integers(dtype: DType, bits: Bits) -> Floats:
     """Integer values of at most sixteen bits, as FP32 numbers (which hold them exactly)."""
     if dtype.name == "S4X2":
@@ -130,3 +146,56 @@ def signalling(bits: NDArray[np.uint32]) -> NDArray[np.bool_]:
     """Which FP32 patterns are signalling NaNs."""
     magnitude = bits & np.uint32(0x7FFF_FFFF)
     return (magnitude > np.uint32(0x7F80_0000)) & (magnitude < np.uint32(0x7FC0_0000))
+
+
+_INFINITY = {"FP64": 0x7FF << 52, "E4M3": 0x7E, "E5M2": 0x7C, "FP16": 0x7C00, "BF16": 0x7F80}
+_NO_NAN = frozenset(("E3M2", "E2M3", "E2M1X2", "E1M2X2", "HiF4X2"))
+_ONE_NAN = {"HiF8": 0x80, "E8M0": 0xFF}
+_QUIET_ONLY = frozenset(("E4M3", *_ONE_NAN))
+_CANONICAL = {"FP64": 0x7FF8 << 48, "FP16": 0x7E00, "BF16": 0x7FC0, "E4M3": 0x7F, "E5M2": 0x7E, **_ONE_NAN}
+
+
+def canonical_nan(dtype: DType) -> int:
+    """The NaN that operations produce; types without one have 0 there."""
+    return 0 if dtype.name in _NO_NAN else _CANONICAL.get(dtype.name, CANONICAL_NAN)
+
+
+def infinity(dtype: DType) -> int | None:
+    """The code of +Inf; ``None`` for types without one."""
+    if dtype.name == "HiF8":
+        return 0x6F
+    if dtype.name in _QUIET_ONLY or dtype.name in _NO_NAN:
+        return None
+    return _INFINITY.get(dtype.name, 0x7F80_0000)
+
+
+def largest_finite(dtype: DType) -> int:
+    """The code of the largest finite number."""
+    if dtype.name == "HiF8":
+        return 0x6E
+    if dtype.name in _NO_NAN:
+        return 7 if dtype.packed else 0x1F
+    return 0xFE if dtype.name == "E8M0" else dtype.pad_max
+
+
+def is_nan(dtype: DType, bits: Bits) -> NDArray[np.bool_]:
+    """Which elements of a floating type are NaNs."""
+    result: NDArray[np.bool_]
+    if dtype.name in _NO_NAN:
+        return np.zeros(bits.shape, bool)
+    if dtype.name in _ONE_NAN:
+        result = bits == bits.dtype.type(_ONE_NAN[dtype.name])
+        return result
+    magnitude = bits & bits.dtype.type((1 << (8 * bits.dtype.itemsize - 1)) - 1)
+    result = magnitude > bits.dtype.type(_INFINITY.get(dtype.name, 0x7F80_0000))
+    return result
+
+
+def is_signalling(dtype: DType, bits: Bits) -> NDArray[np.bool_]:
+    """Which are NaNs whose most significant fraction bit is clear; the carrier types keep it where FP32 does."""
+    if dtype.name in _NO_NAN or dtype.name in _QUIET_ONLY:
+        return np.zeros(bits.shape, bool)
+    fraction = 23 if dtype.bits == 32 else dtype.fraction
+    quiet = bits & bits.dtype.type(1 << (fraction - 1))
+    result: NDArray[np.bool_] = is_nan(dtype, bits) & (quiet == 0)
+    return result

@@ -1,16 +1,19 @@
-"""The tile operations: one module per operation, loaded when a program first uses it.
+"""The tile operations: one module per operation or family, loaded when a program first uses it.
 
 ``prepare(bundle)`` makes the checks that depend on the bundle alone and returns what performs it. Words do not
 change, so one preparation serves every execution of a static bundle with the same dimensions. Performing checks
 in the architecture's order, probes every address, snapshots its sources and only then changes anything; a
 ``Fault`` therefore leaves the core as it was.
+
+A family is a module with a table ``OPERATIONS``, whose rows the frame in ``vector`` performs.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import cache
+from functools import cache, partial
 from importlib import import_module
+from pkgutil import iter_modules
 from typing import TYPE_CHECKING
 
 from ptoc.isa.faults import Fault, FaultKind
@@ -32,13 +35,33 @@ MODULES: dict[str, str] = {
 _CUBE_TRANSFERS = frozenset({"TLOAD", "TSTORE"})
 
 
+def module_of(name: str) -> str | None:
+    """The module that gives an operation its meaning; ``None`` when it is not simulated."""
+    return MODULES.get(name) or _families().get(name)
+
+
+@cache
+def _families() -> dict[str, str]:
+    """Operations by the module whose table has them."""
+    found = {}
+    for info in iter_modules(__path__):
+        for name in getattr(import_module(f"{__name__}.{info.name}"), "OPERATIONS", ()):
+            found[name] = info.name
+    return found
+
+
 @cache
 def preparation(name: str) -> Callable[[Bundle], Perform]:
     """The ``prepare`` of an operation; ``UnsupportedOperation`` when there is none."""
-    module = MODULES.get(name)
-    if module is None:
+    where = module_of(name)
+    if where is None:
         raise UnsupportedOperation(f"{name} is not simulated")
-    prepare: Callable[[Bundle], Perform] = import_module(f"ptoc.runtime.operations.{module}").prepare
+    module = import_module(f"{__name__}.{where}")
+    if name not in MODULES:
+        from ptoc.runtime.operations.vector import prepare as prepare_vector
+
+        return partial(prepare_vector, form=module.OPERATIONS[name])
+    prepare: Callable[[Bundle], Perform] = module.prepare
     return prepare
 
 

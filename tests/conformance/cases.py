@@ -97,8 +97,101 @@ TWO = load("U8", 8, 4, "->T<1>") + load("U8", 8, 4, "->T<1>")
 PREDICATE = COMPARE + "B.IOT T#1, T#2, mask=0001, last, ->N<1>; BSTOP\n"
 INDEX = load("S32", 8, 4, "->U<1>")
 SCATTER = "B.IOT T#1, U#1, mask=0001; B.IOT N#1, mask=0001, last; BSTOP"
+W = load("S32", 4, 4, "->T<1>", wide=4) + load("S32", 4, 4, "->U<1>", wide=4)
+F = load("FP32", 4, 4, "->T<1>", wide=4)
+
+
+def vector(
+    operation: str, operands: str, attributes: str = "NORM, DTYPE_NONE, Zero, EQ, Default, 0, 0", size: int = 4
+) -> str:
+    """A bundle of a vector operation over 4 x 4 elements, and its operands."""
+    return f"BSTART.{operation}; B.DATR {{{attributes}}}; {dims(size, 4)}; {operands}; BSTOP\n"
+
+
+TO_N = "mask=0001, last, ->N<1>"
+BOTH = f"B.IOT T#1, U#1, {TO_N}"
+ONE = f"B.IOT T#1, {TO_N}"
+BITS = "BSTART.VEC TCMP, S32; B.DIM LB0, 4; B.DIM LB1, 4; B.IOT T#1, U#1, mask=0001, last, ->M<1>; BSTOP\n"
+ADD, FILL = "VEC TADD, S32", "VEC TEXPANDS, TF32"
+TENTHS = load("TF32", 4, 4, "->T<1>", wide=4)
+ZEROS = "BSTART.VEC TEXPANDS, S32; B.DIM LB0, 4; B.DIM LB1, 4; B.IOT mask=0001, last, ->U<1>; BSTOP\n"
+ONES = "BSTART.VEC TEXPANDS, S32; B.DIM LB0, 4; B.DIM LB1, 4; B.IOR a3; B.IOT mask=0001, last, ->U<1>; BSTOP\n"
+COLUMN = load("FP32", 1, 4, "->U<1>", wide=1)
 
 OWN: dict[str, Own] = {
+    "VECTOR.1": Own("BSTART.VEC TADD, U8; B.IOR a0; B.IOT T#9, mask=0000; BSTOP", "none", 0),
+    "VECTOR.legal.add": Own(W + vector(ADD, BOTH), "none", 2),
+    "VECTOR.legal.divide": Own(W + ONES + vector("SFU TDIV, S32", BOTH), "none", 3),
+    "VECTOR.legal.select": Own(
+        W + BITS + vector("VEC TSEL, S32", f"B.IOT M#1, T#1, mask=0001; B.IOT U#1, {TO_N}"), "none", 3
+    ),
+    "VECTOR.legal.compare": Own(W + vector("VEC TCMPS, S32", f"B.IOR a3; {ONE}"), "none", 2),
+    "VECTOR.legal.encode": Own(
+        vector(FILL, "B.IOT mask=0001, last, ->T<1>") + vector("VEC TADDS, TF32", f"B.IOR zero; {ONE}"), "none", 1
+    ),
+    "VECTOR.legal.convert": Own(F + vector("VEC TCVT, FP32", ONE, "NORM, S32, Zero, EQ, Default, 0, 0"), "none", 1),
+    "VECTOR.legal.difference": Own(
+        F + COLUMN + vector("SFU TROWEXPANDEXPDIF, FP32", BOTH, "NORM, FP32, Zero, EQ, Default, 0, 0"), "none", 2
+    ),
+    "VECTOR.2a": Own(W + vector(ADD, ONE), "BundleControl", 2),
+    "VECTOR.2b": Own(W + vector(ADD, BOTH.replace(", last", "")), "BundleControl", 2),
+    "VECTOR.2c": Own(W + vector("VEC TADDS, S32", f"B.IOR a3, a3; {ONE}"), "BundleControl", 2),
+    "VECTOR.4": Own(W + vector(ADD, BOTH, "NORM, DTYPE_NONE, Zero, NE, Default, 0, 0"), "TileLegality", 2),
+    "VECTOR.5a": Own(W + vector(ADD, f"B.IOS S0, mask=0001; {BOTH}"), "TileLegality", 2),
+    "VECTOR.5b": Own(W + vector(ADD, f"B.IOR zero; {BOTH}"), "TileLegality", 2),
+    "VECTOR.5c": Own(W + vector(ADD, f"B.IOT T#1, mask=0001; B.IOT U#1, {TO_N}"), "TileLegality", 2),
+    "VECTOR.5d": Own(W + f"BSTART.{ADD}; B.DIM LB1, 4; {BOTH}; BSTOP", "TileLegality", 2),
+    "VECTOR.5e": Own(
+        load("S32", 4, 1, "->T<1>") + load("S32", 4, 1, "->U<1>") + f"BSTART.{ADD}; {dims(4, 0)}; {BOTH}; BSTOP",
+        "TileLegality",
+        2,
+    ),
+    "VECTOR.5f": Own(
+        load("HiF8", 8, 4, "->T<1>") * 2 + f"BSTART.VEC TADD, HiF8; {dims(8, 4)}; B.IOT T#1, T#2, {TO_N}; BSTOP",
+        "TileLegality",
+        2,
+    ),
+    "VECTOR.5g": Own(
+        W.replace("<1>", "<3>") + vector("VEC TCVT, S32", ONE, "NORM, E8M0, Zero, EQ, Default, 0, 0"), "TileLegality", 2
+    ),
+    "VECTOR.5h": Own(F + vector("VEC TCVT, FP32", ONE, "NORM, FP32, Zero, EQ, Default, 0, 1"), "TileLegality", 1),
+    "VECTOR.5j": Own(
+        F + COLUMN + vector("SFU TROWEXPANDEXPDIF, FP32", BOTH, "NORM, U32, Zero, EQ, Default, 0, 0"), "TileLegality", 2
+    ),
+    "VECTOR.7a": Own(W + vector("VEC TSELS, S32", f"B.IOR a3; {BOTH}"), "TileLegality", 2),
+    "VECTOR.7b": Own(
+        load("U8", 8, 4, "->T<1>")
+        + f"BSTART.VEC TCMP, U8; {dims(8, 4)}; B.IOT T#1, T#1, mask=0001, last, ->U<1>; BSTOP\n"
+        f"BSTART.VEC TNOT, U8; {dims(8, 4)}; B.IOT U#1, {TO_N}; BSTOP",
+        "TileLegality",
+        2,
+    ),
+    "VECTOR.7c": Own(
+        cube("S32", "ND2M16", 4, 4, "->T<2>") + vector("VEC TNOT, S32", ONE.replace("<1>", "<2>")), "TileLegality", 1
+    ),
+    "VECTOR.7d": Own(W + vector("VEC TADDS, U32", f"B.IOR a3; {ONE}"), "TileLegality", 2),
+    "VECTOR.7e": Own(
+        load("S32", 4, 4, "->T<1>", wide=4) + load("S32", 3, 4, "->U<1>", wide=4) + vector(ADD, BOTH), "TileLegality", 2
+    ),
+    "VECTOR.7f": Own(
+        load("U8", 8, 32, "->T<2>")
+        + f"BSTART.VEC TCMP, U8; {dims(8, 32)}; B.IOT T#1, T#1, mask=0001, last, ->M<1>; BSTOP\n"
+        + load("U8", 8, 32, "->T<3>")
+        + f"BSTART.VEC TSELS, U8; {dims(8, 32)}; B.IOT M#1, T#1, {TO_N}; BSTOP",
+        "TileLegality",
+        3,
+    ),
+    "VECTOR.7g": Own(TENTHS + vector("VEC TABS, TF32", ONE), "TileLegality", 1),
+    "VECTOR.7h": Own(
+        vector(FILL, "B.IOT mask=0001, last, ->T<1>") + vector("VEC TADDS, TF32", f"B.IOR a3; {ONE}"), "TileLegality", 1
+    ),
+    "VECTOR.7i": Own(W + ZEROS + vector("SFU TDIV, S32", BOTH), "TileLegality", 3),
+    "VECTOR.7j": Own(W + vector(ADD, BOTH.replace("<1>", "<2>")), "TileLegality", 2),
+    "VECTOR.6a": Own(
+        load("U8", 64, 32, "->T<5>") + f"BSTART.VEC TCMPS, U8; {dims(64, 32)}; B.IOR a3; {ONE}; BSTOP",
+        "TileAllocation",
+        1,
+    ),
     "command.decode.16": Own(
         load("U8", 8, 4, "->S0<1>") + "BSTART.TSTORE U8; B.IOS S0, mask=0001; .word 0x000c00d3", "IllegalInstruction", 1
     ),

@@ -96,7 +96,7 @@ def _form(bundle: list[Instruction]) -> str:
     keys = [inst.key for inst in bundle]
     name = bundle[0].key.removeprefix("BSTART.")
     if name == "TEPL":
-        return "TCMP"
+        return "TCMP" if (bundle[0]["Mode"], bundle[0]["Function"]) == (0, 13) else "VECTOR"
     if name == "MSCATTER.MASK":
         return "MSCATTER_MASK"
     if name not in ("TLOAD", "TSTORE"):

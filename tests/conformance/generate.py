@@ -42,6 +42,7 @@ TITLES = {
     "TSTORE.shared": "TSTORE, Shared",
     "MSCATTER_MASK": "MSCATTER_MASK",
     "TCMP": "TCMP",
+    "VECTOR": "Vector operations",
     "memory": "Memory accesses",
     "tiles": "Names, pools, ranges, assembly",
     "TMATMUL": "TMATMUL and TMATMUL_ACC",

@@ -56,10 +56,10 @@ def shift_word(rng: random.Random) -> int:
 class Builder:
     """A random program with its start state; ``done`` once the reference has stopped."""
 
-    def __init__(self, seed: int) -> None:
+    def __init__(self, seed: int, memory: bytes | None = None) -> None:
         self.rng = random.Random(seed)
         self.program: list[Instruction] = []
-        self.memory = memory_image(self.rng)
+        self.memory = memory_image(self.rng) if memory is None else memory
         self.gpr = [[0] * 24 for _ in range(4)]
         self.machine = Reference(bytearray(self.memory), [[0] * 24 for _ in range(4)])
         self._free = list(range(1, 24))
@@ -137,8 +137,11 @@ def changed(rng: random.Random, inst: Instruction) -> Instruction:
 
 
 def start(operation: str, dtype: str) -> Instruction:
-    if operation == "TCMP":
-        return make("BSTART.TEPL", DataType=CODES[dtype], Mode=0, Function=13)
+    from reference.vector import SELECTORS
+
+    for (mode, function), name in SELECTORS.items():
+        if name == operation:
+            return make("BSTART.TEPL", DataType=CODES[dtype], Mode=mode, Function=function)
     key = {"MSCATTER_MASK": "MSCATTER.MASK", "TMATMUL_ACC": "TMATMUL.ACC"}.get(operation, operation)
     return make(f"BSTART.{key}", DataType=CODES[dtype])
 

@@ -47,13 +47,13 @@ def _compared(machine: Reference, bundle: Bundle, left: Tile, right: Tile, capac
     for r in range(out.valid_rows):
         for c in range(out.valid_cols):
             a, b = left.at(r, c), right.at(r, c)
-            out.put(r, c, int(_truth(bundle.attribute("CMode"), left.dtype, a, b)))
+            out.put(r, c, int(truth(bundle.attribute("CMode"), left.dtype, a, b)))
             if signalling(left.dtype, a) or signalling(left.dtype, b):
                 machine.flags |= 1
     return out
 
 
-def _truth(mode: int, dtype: str, a: int, b: int) -> bool:
+def truth(mode: int, dtype: str, a: int, b: int) -> bool:
     read = number if class_of(dtype) == "floating" else integer
     x, y = read(dtype, a), read(dtype, b)
     if math.isnan(x) or math.isnan(y):

@@ -14,9 +14,14 @@ STARTS = {
     "BSTART.MSCATTER.MASK": "MSCATTER_MASK",
     "BSTART.TMATMUL": "TMATMUL",
     "BSTART.TMATMUL.ACC": "TMATMUL_ACC",
-    "BSTART.TEPL": "TCMP",
 }
 STOPS = {"BSTOP", "C.BSTOP", "L.BSTOP"}
+
+
+def _vector(inst: Instruction) -> str:
+    from reference.vector import SELECTORS
+
+    return SELECTORS[inst["Mode"], inst["Function"]]
 
 
 class Reference:
@@ -48,10 +53,10 @@ class Reference:
 
     def _step(self, inst: Instruction) -> None:
         group, self.group = self.group, "closed"
-        if inst.key in STARTS:
+        if inst.key in STARTS or inst.key == "BSTART.TEPL":
             if self.bundle is not None:
                 self.complete()
-            operation = STARTS[inst.key]
+            operation = _vector(inst) if inst.key == "BSTART.TEPL" else STARTS[inst.key]
             self.bundle = Bundle(operation, inst["DataType"], operation.startswith("TMATMUL"))
             self.started += 1
         elif inst.key in STOPS:
@@ -77,7 +82,7 @@ class Reference:
 
     def complete(self) -> None:
         """Steps 1 to 3 and 5 of commands.md section 6, then the list of the operation."""
-        from reference import elementwise, matrix, transfers
+        from reference import elementwise, matrix, transfers, vector
 
         bundle = self.bundle
         assert bundle is not None
@@ -94,7 +99,7 @@ class Reference:
                 "MSCATTER_MASK": elementwise.scatter,
                 "TMATMUL": matrix.product,
                 "TMATMUL_ACC": matrix.product,
-            }[bundle.operation]
+            }.get(bundle.operation, vector.perform)
             perform(self, bundle)
         self.bundle = None
         refuse_if(bundle.catr is not None and bundle.catr["trap"], "BundlePostCommit")

@@ -152,8 +152,8 @@ def test_divergent_dimensions_matter_on_selected_pes_only() -> None:
 
 
 def test_what_is_not_simulated_says_so() -> None:
-    text = "BSTART.VEC TADD, FP32; B.DIM LB0, 4; B.IOT T#1, T#2, mask=0001, last, ->U<1>; BSTOP"
-    with pytest.raises(UnsupportedOperation, match="TADD"):
+    text = "BSTART.SFU TIMG2COL, FP32; B.DIM LB0, 4; B.IOT T#1, mask=0001, last, ->U<1>; BSTOP"
+    with pytest.raises(UnsupportedOperation, match="TIMG2COL"):
         machine(text).run()
 
 
