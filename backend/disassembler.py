@@ -46,6 +46,9 @@ def disassemble(data: bytes, *, origin: int = 0, source: bool = False, isa: str 
     says which revision it is of; ``isa`` says it of bare code. ``ImageError`` for a malformed image,
     ``RevisionError`` for an unknown revision.
     """
+    if not isinstance(data, bytes | bytearray | memoryview):
+        raise TypeError(f"disassemble takes bytes, not a {type(data).__name__}; `assemble` makes bytes of a text")
+    data = bytes(data)
     if data.startswith(MAGIC):
         image = unpack(data)
         listing = _Listing(image, _INDENT, source=source)

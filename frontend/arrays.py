@@ -19,6 +19,10 @@ LARGEST_EXTENT = (1 << 31) - 1
 """Rows or columns of an array: what stays below keeps every address of a launch inside 64 bits."""
 
 
+MAX_CORES = 1024
+"""Cores of a machine: each costs the simulator its registers and tiles."""
+
+
 class Placement(StrEnum):
     """How an argument gets into memory: as it is, as its transpose, or copied so that its rows are dense."""
 
@@ -178,8 +182,13 @@ def spec(shape: Sequence[int] | int, dtype: npt.DTypeLike, strides: Sequence[int
     try:
         resolved = np.dtype(dtype)
     except TypeError:
-        raise ArgumentError(f"numpy has no dtype called {dtype}") from None
-    steps = dense_strides(extents, resolved.itemsize) if strides is None else tuple(int(s) for s in strides)
+        raise ArgumentError(f"numpy has no dtype called {dtype}", hint=_DTYPES) from None
+    try:
+        steps = dense_strides(extents, resolved.itemsize) if strides is None else tuple(map(operator.index, strides))
+    except TypeError:
+        steps = ()
+    if len(steps) != len(extents):
+        raise ArgumentError(f"{strides!r} are no strides of {shape!r}", hint="give one number of bytes for each extent")
     return check_spec(extents, resolved, steps, "an array")
 
 
@@ -203,9 +212,11 @@ def check_spec(shape: tuple[int, ...], dtype: np.dtype[Any], strides: tuple[int,
     if not shape:
         raise ArgumentError(f"{what} has no dimensions; ptoc takes arrays of one or more", hint="reshape it to (1,)")
     if any(extent < 0 for extent in shape):
-        raise ArgumentError(f"{what} has a negative extent in {shape}")
+        raise ArgumentError(f"{what} has a negative extent in {shape}", hint="extents count from 0")
     if any(extent > LARGEST_EXTENT for extent in (*shape, *folded_shape(shape))):
-        raise ArgumentError(f"{what} has an extent beyond {LARGEST_EXTENT} in {shape}")
+        raise ArgumentError(
+            f"{what} has an extent beyond {LARGEST_EXTENT} in {shape}", hint="call the kernel for parts of the array"
+        )
     check_dtype(dtype, what)
     dense = dense_strides(shape, dtype.itemsize)
     steps = tuple(d if extent <= 1 else s for extent, s, d in zip(shape, strides, dense))
@@ -233,8 +244,10 @@ def copy_with_strides(array: npt.NDArray[Any]) -> npt.NDArray[Any]:
 
 def check_cores(cores: object) -> None:
     """``ArgumentError`` unless ``cores`` is a number of cores that a machine can have."""
-    if not isinstance(cores, int) or isinstance(cores, bool) or cores < 1:
-        raise ArgumentError(f"a machine has one core or more, not {cores!r}")
+    if not isinstance(cores, int) or isinstance(cores, bool) or not 1 <= cores <= MAX_CORES:
+        raise ArgumentError(
+            f"a machine has 1 to {MAX_CORES} cores, not {cores!r}", rule="cores", hint="give a whole number of cores"
+        )
 
 
 _SUPPORTED = [
@@ -254,10 +267,13 @@ _SUPPORTED = [
 ]
 
 
+_DTYPES = f"use one of {', '.join(_SUPPORTED)} in native byte order"
+
+
 def check_dtype(dtype: np.dtype[Any], what: str) -> None:
     """``ArgumentError`` unless kernels can use arrays of this dtype."""
     if dtype.name not in _SUPPORTED or not dtype.isnative:
         raise ArgumentError(
             f"{what} has dtype {dtype}, which ptoc does not support",
-            hint=f"use one of {', '.join(_SUPPORTED)} in native byte order",
+            hint=_DTYPES,
         )

@@ -19,7 +19,7 @@ from ptoc.comparing import canonical_bits, pattern
 from ptoc.compiler import compile_kernel, trace_kernel
 from ptoc.errors import ArgumentError, PtocError, UnsupportedError, summary
 from ptoc.execution import execute
-from ptoc.kernel import Call, Kernel, jit
+from ptoc.kernel import KERNEL_FIRST, Call, Kernel, jit
 from ptoc.launch import run
 from ptoc.oracle import NdFunctions, Value, interpret
 from ptoc.passes.arguments import OUTPUT, argument_kinds
@@ -86,13 +86,13 @@ def bisect(kernel: Any, *args: Any, **kwargs: Any) -> Bisection:
     """
     if not isinstance(kernel, Kernel):
         if not callable(kernel):
-            raise ArgumentError(f"bisect takes a kernel, not a {type(kernel).__name__}")
+            raise ArgumentError(f"bisect takes a kernel, not a {type(kernel).__name__}", hint=KERNEL_FIRST)
         kernel = jit(kernel)
     call: Call = kernel.bind(args, kwargs)
     specs = call.specs()
     if any(spec.size == 0 for spec in specs):
         return Bisection(kernel.name, None, "arrays without elements run in numpy, without a pass")
-    trace, results = trace_kernel(call.apply, kernel.name, specs, call.names, kernel.where)
+    trace, results = trace_kernel(call.apply, kernel.name, specs, call.names, kernel.definition)
     steps = [_Step(TRACING, trace.module)]
     program: Program | None = None
     failure: Exception | None = None
@@ -102,7 +102,7 @@ def bisect(kernel: Any, *args: Any, **kwargs: Any) -> Bisection:
             kernel.name,
             specs,
             call.names,
-            kernel.where,
+            kernel.definition,
             kernel.target.isa,
             lambda name, module: steps.append(_Step(name, module.clone())),
         )

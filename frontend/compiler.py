@@ -8,13 +8,17 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
 
-from xdsl.dialects.builtin import ModuleOp
+import numpy as np
+from xdsl.dialects.builtin import ModuleOp, TensorType, i1
+from xdsl.ir import Operation
 from xdsl.utils.exceptions import VerifyException
 
 from ptoc.arrays import ArraySpec, Placement
 from ptoc.backend.encoder import encode
 from ptoc.backend.lowering import statements
-from ptoc.dialects import make_context
+from ptoc.definition import Definition, widened
+from ptoc.dialects import make_context, nd
+from ptoc.dialects.attributes import dtype_of
 from ptoc.errors import CompileError, PtocError, SourceLocation, UnsupportedError
 from ptoc.functions import Groups, MaskedView
 from ptoc.passes.arguments import argument_kinds
@@ -22,7 +26,7 @@ from ptoc.passes.diagnostics import Diagnostic
 from ptoc.passes.pipeline import STAGES, Observer, run_stage
 from ptoc.passes.rewriting import the_function
 from ptoc.program import Program, Results
-from ptoc.tracing import Trace, Tracer
+from ptoc.tracing import Trace, Tracer, describe
 
 
 def trace_kernel(
@@ -30,17 +34,18 @@ def trace_kernel(
     name: str,
     specs: Sequence[ArraySpec],
     names: Sequence[str],
-    where: SourceLocation | None,
+    definition: Definition | None,
 ) -> tuple[Trace, Results]:
     """Run a kernel on stand-ins; the IR it wrote down, and where its results are.
 
     Arguments that lie column by column are first taken as transposes. Those of which something else than a matmul
     needs the elements are then placed as copies, and the kernel is run once more.
     """
+    definition = definition or Definition(None)
     places = [spec.placement for spec in specs]
     if Placement.TRANSPOSED in places:
         try:
-            trace, results = _trace(function, name, specs, places, names, where)
+            trace, results = _trace(function, name, specs, places, names, definition)
         except PtocError:
             by_column = set(range(len(places)))
         else:
@@ -51,7 +56,7 @@ def trace_kernel(
             Placement.COPIED if place is Placement.TRANSPOSED and n in by_column else place
             for n, place in enumerate(places)
         ]
-    return _trace(function, name, specs, places, names, where)
+    return _trace(function, name, specs, places, names, definition)
 
 
 def _trace(
@@ -60,13 +65,27 @@ def _trace(
     specs: Sequence[ArraySpec],
     places: Sequence[Placement],
     names: Sequence[str],
-    where: SourceLocation | None,
+    definition: Definition,
 ) -> tuple[Trace, Results]:
-    trace = Trace(name, specs, places, names, where)
+    trace = Trace(name, specs, places, names, definition.line)
     try:
         returned = function(*trace.arguments)
     except RecursionError:
-        raise UnsupportedError("the kernel recurses without end", where=where) from None
+        raise UnsupportedError(
+            "the kernel recurses without end",
+            where=definition.name,
+            rule="control-flow",
+            hint="end the recursion by a condition on shapes or numbers",
+        ) from None
+    except PtocError as error:
+        raise trace.collected(error) from None
+    except Exception:
+        if trace.errors:
+            # What Python found wrong may follow from a stand-in.
+            raise trace.collected() from None
+        raise
+    if trace.errors:
+        raise trace.collected()
     if returned is None:
         return trace, Results("none", trace.finish([]))
     form = type(returned).__name__ if type(returned) in (tuple, list) else "single"
@@ -75,18 +94,25 @@ def _trace(
         if isinstance(value, MaskedView):
             raise UnsupportedError(
                 "the kernel returns src[mask], whose size depends on the data",
-                where=where,
+                where=definition.result,
+                operands=describe(value.source),
+                rule="results",
                 hint="return np.where(mask, src, other)",
             )
         if isinstance(value, Groups):
             raise UnsupportedError(
                 "the kernel returns an array of three dimensions",
-                where=where,
+                where=definition.result,
+                operands=f"{'x'.join(map(str, value.shape))} {value.dtype}",
+                rule="results",
                 hint="return the sums as they are, or maxima of groups: sums.reshape(m, n // g, g).max(axis=2)",
             )
         if not isinstance(value, Tracer):
             raise UnsupportedError(
-                f"the kernel returns a {type(value).__name__}", where=where, hint="return arrays, or nothing"
+                f"the kernel returns a {type(value).__name__}",
+                where=definition.result,
+                rule="outside-arrays" if isinstance(value, np.ndarray) else "results",
+                hint="return arrays that the kernel computes, or nothing",
             )
     return trace, Results(form, trace.finish(values), trace.stacks)
 
@@ -109,7 +135,7 @@ def compile_kernel(
     name: str,
     specs: Sequence[ArraySpec],
     names: Sequence[str],
-    where: SourceLocation | None,
+    definition: Definition | None,
     isa: str | None = None,
     observer: Observer | None = None,
 ) -> Program:
@@ -117,7 +143,8 @@ def compile_kernel(
 
     ``observer`` sees the module after each pass.
     """
-    trace, results = trace_kernel(function, name, specs, names, where)
+    definition = definition or Definition(None)
+    trace, results = trace_kernel(function, name, specs, names, definition)
     context, module = make_context(), trace.module
     try:
         module.verify()
@@ -129,11 +156,11 @@ def compile_kernel(
                 kinds = argument_kinds(the_function(module))
                 types = [a.type for a in the_function(module).body.block.args]
     except Diagnostic as diagnostic:
-        raise _user_error(diagnostic) from None
+        raise _user_error(diagnostic, trace) from None
     except VerifyException as error:
         raise CompileError(
             f"the compiler produced IR that does not verify: {error}",
-            where=where,
+            where=definition.name,
             hint="please report this kernel",
         ) from None
     if os.environ.get("PTOC_CHECK") == "1":
@@ -150,6 +177,7 @@ def compile_kernel(
         modules,
         listing,
         encode(listing),
+        definition,
     )
 
 
@@ -163,14 +191,35 @@ def _check(kernel: ModuleOp, program: ModuleOp) -> None:
         raise CompileError(
             f"the compiler produced a wrong program: {wrong}",
             bundle=wrong.bundle,
-            where=_location(wrong.where),
+            where=widened(_location(wrong.where)),
             hint="please report this kernel",
         ) from None
 
 
-def _user_error(diagnostic: Diagnostic) -> PtocError:
-    where = _location(diagnostic.where)
-    return UnsupportedError(diagnostic.message, where=where, rule=diagnostic.rule, hint=diagnostic.hint)
+def _user_error(diagnostic: Diagnostic, trace: Trace) -> PtocError:
+    op = diagnostic.op
+    error = UnsupportedError(
+        diagnostic.message,
+        where=(trace.places_of.get(op) if op is not None else None) or widened(_location(diagnostic.where)),
+        operands=None if op is None else _operands(op, trace) or None,
+        rule=diagnostic.rule,
+        hint=diagnostic.hint,
+    )
+    error.others = tuple(_user_error(other, trace) for other in diagnostic.others)
+    return error
+
+
+def _operands(op: Operation, trace: Trace) -> str:
+    """The tensors that an operation takes, as the kernel sees them; numbers stand in the message."""
+    return " and ".join(
+        f"{'x'.join(map(str, trace.shapes.get(value, value.type.get_shape()))) or 'a single'} {_dtype(value.type)}"
+        for value in op.operands
+        if isinstance(value.type, TensorType) and not isinstance(value.owner, nd.SplatOp)
+    )
+
+
+def _dtype(type_: TensorType) -> np.dtype[Any]:
+    return np.dtype(bool) if type_.element_type == i1 else dtype_of(type_.element_type).numpy
 
 
 def _location(place: tuple[str, int, int] | None) -> SourceLocation | None:

@@ -5,9 +5,12 @@ from __future__ import annotations
 import linecache
 import sys
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from itertools import islice
-from types import FrameType
+from types import CodeType, FrameType
+from typing import ClassVar
+
+from ptoc.rules import describe_rule
 
 
 @dataclass(frozen=True)
@@ -15,60 +18,96 @@ class SourceLocation:
     """A place in the user's source.
 
     ``line`` counts from 1. ``column`` counts from 1 too, in bytes of the line's UTF-8 form (as Python's own
-    position tables do), and is ``None`` when unknown.
+    position tables do), and is ``None`` when unknown. ``end_line`` and ``end_column`` stand behind the last byte of an
+    expression whose extent is known; places are equal where they start.
     """
 
     file: str
     line: int
     column: int | None = None
+    end_line: int | None = field(default=None, compare=False)
+    end_column: int | None = field(default=None, compare=False)
 
     def __str__(self) -> str:
-        return f"{self.file}:{self.line}"
+        return f"{self.file}:{self.line}" + (f":{self.column}" if self.column is not None else "")
 
     def excerpt(self) -> str | None:
-        """The source line with a caret below the column, or ``None`` when the source is not at hand."""
+        """The source line with its number, and the expression underlined, or ``None`` when the source is not at hand.
+
+        Of an expression of several lines the first one is shown; without a column nothing is underlined.
+        """
         text = linecache.getline(self.file, self.line).rstrip()
         if not text.strip():
             return None
+        number = f"{self.line:>5}"
+        shown = f"{number} | {text.lstrip()}"
         if self.column is None:
-            return "    " + text.strip()
-        before = text.encode()[: self.column - 1].decode(errors="replace")
+            return shown
+        code = text.encode()
+        start = self.column - 1
+        before = code[:start].decode(errors="replace")
+        marked = code[start : self._end_of_marks(len(code))].decode(errors="replace")
         indent = len(text) - len(text.lstrip())
-        return f"    {text.lstrip()}\n    {' ' * max(0, len(before) - indent)}^"
+        marks = " " * max(0, len(before) - indent) + "^" * max(1, len(marked))
+        return f"{shown}\n{' ' * len(number)} | {marks}"
+
+    def _end_of_marks(self, line_end: int) -> int:
+        """Behind the last byte to be underlined: the end of the expression, or of its first line."""
+        if self.end_line is None or self.end_column is None:
+            return self.column or 1
+        return self.end_column - 1 if self.end_line == self.line else line_end
 
 
 class PtocError(Exception):
     """Whatever ptoc has to tell its user.
 
-    ``message`` says what was wrong, ``where`` in which line, ``rule`` which named rule it breaks, ``hint``
-    what to do. ``str()`` renders all of it, one part per line.
+    ``message`` says what was wrong, ``where`` at which place of the source, ``operands`` with which shapes and dtypes,
+    ``rule`` which rule of ``ptoc.rules`` it breaks, ``hint`` what to do. ``others`` are further errors of the same
+    compilation. ``str()`` renders all of it, one part per line.
     """
+
+    default_rule: ClassVar[str | None] = None
+    """The rule that an error of this class breaks when it names none."""
 
     def __init__(
         self,
         message: str,
         *,
         where: SourceLocation | None = None,
+        operands: str | None = None,
         rule: str | None = None,
         hint: str | None = None,
     ) -> None:
         super().__init__(message)
         self.message = message
         self.where = where
+        self.operands = operands
         self.rule = rule
         self.hint = hint
+        self.others: tuple[PtocError, ...] = ()
+
+    def complete(
+        self, *, where: SourceLocation | None = None, operands: str | None = None, rule: str | None = None
+    ) -> None:
+        """Add what a caller knows and the place that raised the error did not."""
+        self.where = self.where or where
+        self.operands = self.operands or operands
+        self.rule = self.rule or rule
 
     def __str__(self) -> str:
-        return "\n".join(self._parts())
+        return "\n".join([*self._parts(), *(f"\n{other}" for other in self.others)])
 
     def _parts(self) -> Iterable[str]:
         yield f"{self.where}: {self.message}" if self.where else self.message
         excerpt = self.where.excerpt() if self.where else None
         if excerpt:
             yield excerpt
+        if self.operands and self.operands not in self.message:
+            yield f"operands: {self.operands}"
         yield from self._details()
-        if self.rule:
-            yield f"rule: {self.rule}"
+        rule = self.rule or self.default_rule
+        if rule:
+            yield f"rule: {describe_rule(rule)}"
         if self.hint:
             yield f"help: {self.hint}"
 
@@ -80,13 +119,19 @@ class PtocError(Exception):
 class UnsupportedError(PtocError):
     """The kernel asks for something that ptoc does not compile."""
 
+    default_rule = "functions"
+
 
 class ArgumentError(PtocError, ValueError):
     """An array given to a kernel cannot be passed to the machine."""
 
+    default_rule = "arguments"
+
 
 class ShapeError(PtocError, ValueError):
     """Shapes in a kernel that numpy would not accept together either, or that ptoc does not take."""
+
+    default_rule = "shapes"
 
 
 class _BundleError(PtocError):
@@ -98,10 +143,11 @@ class _BundleError(PtocError):
         *,
         bundle: str | None = None,
         where: SourceLocation | None = None,
+        operands: str | None = None,
         rule: str | None = None,
         hint: str | None = None,
     ) -> None:
-        super().__init__(message, where=where, rule=rule, hint=hint)
+        super().__init__(message, where=where, operands=operands, rule=rule, hint=hint)
         self.bundle = bundle
 
     def _details(self) -> Iterable[str]:
@@ -117,9 +163,13 @@ class CompileError(_BundleError):
     ``bundle`` is the assembly text of the bundle that is wrong.
     """
 
+    default_rule = "compiler"
+
 
 class InputError(PtocError):
     """A file or an option of the command line cannot be used."""
+
+    default_rule = "command-line"
 
 
 class ProgramFault(_BundleError):
@@ -129,6 +179,8 @@ class ProgramFault(_BundleError):
     is the source line that the bundle was compiled from.
     """
 
+    default_rule = "memory-accesses"
+
     def __init__(
         self,
         message: str,
@@ -136,10 +188,11 @@ class ProgramFault(_BundleError):
         kind: str | None = None,
         bundle: str | None = None,
         where: SourceLocation | None = None,
+        operands: str | None = None,
         rule: str | None = None,
         hint: str | None = None,
     ) -> None:
-        super().__init__(message, bundle=bundle, where=where, rule=rule, hint=hint)
+        super().__init__(message, bundle=bundle, where=where, operands=operands, rule=rule, hint=hint)
         self.kind = kind
 
     def _details(self) -> Iterable[str]:
@@ -168,11 +221,16 @@ def _top_package(frame: FrameType) -> str:
 
 
 def _location(frame: FrameType) -> SourceLocation:
-    positions = islice(frame.f_code.co_positions(), frame.f_lasti // 2, None)
-    line, _, column, _ = next(positions, (None, None, None, None))
-    return SourceLocation(
-        frame.f_code.co_filename, line or frame.f_lineno, None if column is None else column + 1
-    )
+    return location_in(frame.f_code, frame.f_lasti, frame.f_lineno)
+
+
+def location_in(code: CodeType, instruction: int, line: int) -> SourceLocation:
+    """The expression that an instruction of a code object belongs to; ``line`` where its positions are stripped."""
+    positions = islice(code.co_positions(), instruction // 2, None)
+    start, end, column, end_column = next(positions, (None, None, None, None))
+    if start is None or column is None or end_column is None:
+        return SourceLocation(code.co_filename, start or line)
+    return SourceLocation(code.co_filename, start, column + 1, end, end_column + 1)
 
 
 def summary(error: Exception) -> str:

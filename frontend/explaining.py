@@ -25,7 +25,7 @@ def explanation_of(program: Program) -> str:
     alone = len(write_groups(module)) == 1
     for number, stored in enumerate(matmuls, 1):
         parts, place = list(product_of(module, stored).parts()), source_of(stored.matmul)
-        where = f", {SourceLocation(*place)}" if place else ""
+        where = f", {SourceLocation(*place[:2])}" if place else ""
         title = f"{program.name}: matmul {number} of {len(matmuls)}{where}\n"
         if stored.matmul.axes:
             title += f"{count(stored.matmul.axes)} products of one layout, one after the other\n"

@@ -26,20 +26,53 @@ from ptoc.dialects.batching import Batch, stacked
 from ptoc.errors import PtocError, ShapeError, UnsupportedError, caller_location
 from ptoc.hif8 import is_floating
 from ptoc.isa import dtypes
+from ptoc.thresholds import UFUNCS as COMPARISONS
 from ptoc.thresholds import Comparison, fold
-from ptoc.tracing import OPERATORS, Tracer, builtin_element, unsupported
+from ptoc.tracing import OPERATORS, Tracer, about, builtin_element, describe, unsupported
 
 Scalar = (bool, int, float, np.generic)
 
+_REFUSED_TOO = "the function raises the same when numpy runs it"
+
 
 def apply_ufunc(ufunc: np.ufunc, method: str, inputs: Sequence[Any], kwargs: dict[str, Any]) -> Any:
-    """A ufunc call with at least one traced operand."""
+    """A ufunc call with at least one traced operand.
+
+    Where an operation is not supported and numpy says what its result is, tracing goes on with a stand-in for that.
+    """
+    unknown = None if kwargs or method != "__call__" else _unknown_result(ufunc, inputs)
+    if unknown is not None and ufunc in _UFUNCS and any(isinstance(x, Tracer) and x.unknown for x in inputs):
+        return unknown
+    try:
+        with about(_TOPICS.get(ufunc, "functions"), *inputs):
+            return _apply_ufunc(ufunc, method, inputs, kwargs)
+    except UnsupportedError as error:
+        if unknown is None:
+            raise
+        unknown.trace.errors.append(error)
+        return unknown
+
+
+def _unknown_result(ufunc: np.ufunc, inputs: Sequence[Any]) -> Tracer | None:
+    """A stand-in for the result of an operation element by element, if numpy takes these operands."""
+    if ufunc.signature is not None or ufunc.nout != 1 or not all(isinstance(x, (Tracer, *Scalar)) for x in inputs):
+        return None
+    traced = [x for x in inputs if isinstance(x, Tracer)]
+    try:
+        dtype, shape = _numpy_dtype(ufunc, *inputs), np.broadcast_shapes(*(x.shape for x in traced))
+    except (PtocError, ValueError):
+        return None
+    return traced[0].trace.unknown(shape, dtype)
+
+
+def _apply_ufunc(ufunc: np.ufunc, method: str, inputs: Sequence[Any], kwargs: dict[str, Any]) -> Any:
     rule = _UFUNCS.get(ufunc)
     if method == "reduce" and ufunc in _MAXIMA:
         return _call(maximum_along, f"{ufunc.__name__}.reduce", inputs, {"axis": 0, **kwargs})
     if rule is None or method != "__call__":
         suffix = "" if method == "__call__" else f".{method}"
-        raise unsupported(f"np.{ufunc.__name__}{suffix}")
+        arrays = [x for x in inputs if isinstance(x, Tracer)]
+        raise unsupported(f"np.{ufunc.__name__}{suffix} of {describe(*arrays)}", hint=_INSTEAD.get(ufunc))
     out = kwargs.pop("out", None)
     result = _call(rule, ufunc.__name__, inputs, kwargs)
     if out is None:
@@ -50,10 +83,19 @@ def apply_ufunc(ufunc: np.ufunc, method: str, inputs: Sequence[Any], kwargs: dic
 def apply_function(function: Callable[..., Any], args: Sequence[Any], kwargs: Mapping[str, Any]) -> Any:
     """A numpy function (not a ufunc) with at least one traced operand."""
     rule = _FUNCTIONS.get(function)
+    arrays = _arrays_in(args, kwargs)
     if rule is None:
-        name = getattr(function, "__name__", str(function))
-        raise unsupported(f"np.{name}")
-    return _call(rule, function.__name__, args, kwargs)
+        module = getattr(function, "__module__", None) or "numpy"
+        name = f"{module.replace('numpy', 'np')}.{getattr(function, '__name__', function)}"
+        raise unsupported(f"{name} of {describe(*arrays)}", hint=_INSTEAD.get(function))
+    with about(_TOPICS.get(function, "post-processing"), *arrays):
+        return _call(rule, function.__name__, args, kwargs)
+
+
+def _arrays_in(args: Sequence[Any], kwargs: Mapping[str, Any]) -> list[Tracer]:
+    """The traced arrays among arguments, and in lists of them."""
+    given = [*args, *kwargs.values()]
+    return [x for each in given for x in (each if isinstance(each, list | tuple) else [each]) if isinstance(x, Tracer)]
 
 
 def _call(rule: Callable[..., Any], name: str, operands: Sequence[Any], options: Mapping[str, Any]) -> Any:
@@ -66,17 +108,19 @@ def _call(rule: Callable[..., Any], name: str, operands: Sequence[Any], options:
         # The rule itself was not entered: it has no such parameter.
         if error.__traceback__ is not None and error.__traceback__.tb_next is None:
             reason = str(error).rpartition("() ")[2]
-            raise unsupported(f"this form of np.{name} ({reason})") from None
+            hint = "leave it out; the README lists what a kernel may do"
+            raise unsupported(f"this form of np.{name} ({reason})", hint=hint) from None
         raise
 
 
 def _reject_captured(operands: Sequence[Any], *, rows: bool) -> None:
     if len({id(operand.trace) for operand in operands if isinstance(operand, Tracer)}) > 1:
-        raise unsupported("an array of another kernel", hint="pass it as an argument")
+        raise unsupported("an array of another kernel", hint="pass it as an argument", rule="outside-arrays")
     for operand in operands:
         if isinstance(operand, np.ndarray) and operand.ndim and not rows:
             raise unsupported(
                 "an array that is not an argument",
+                rule="outside-arrays",
                 hint="make it an argument of the kernel; ptoc compiles for arguments",
             )
         if isinstance(operand, MaskedView | Groups):
@@ -96,7 +140,11 @@ def _refuse_packed(x: Tracer) -> None:
 def _into(dest: Any, value: Tracer) -> Tracer:
     """``out=``: store a result to an array of its shape and dtype."""
     if not isinstance(dest, Tracer):
-        raise unsupported("out= with an array that is not an argument")
+        raise unsupported(
+            "out= with an array that is not an argument",
+            rule="outside-arrays",
+            hint="make it an argument of the kernel, or use what the function returns",
+        )
     return update(dest, value)
 
 
@@ -106,6 +154,7 @@ def update(dest: Tracer, value: Tracer) -> Tracer:
     if dest.shape != value.shape or dest.dtype != value.dtype:
         raise unsupported(
             f"storing {value!r} to {dest!r} in place",
+            rule="assignment",
             hint="shapes and dtypes must agree; convert with astype first",
         )
     dest.replace(value.read())
@@ -115,17 +164,13 @@ def update(dest: Tracer, value: Tracer) -> Tracer:
 def _require_array(dest: Tracer) -> None:
     """What is to be overwritten has dimensions: numpy's results without any are scalars, which do not change."""
     if not dest.ndim:
-        raise unsupported(f"assigning into a {dest.dtype} number", hint="give the new value a name of its own")
+        raise unsupported(
+            f"assigning into a {dest.dtype} number", hint="give the new value a name of its own", rule="assignment"
+        )
 
 
 def _shape_error(message: str, hint: str | None = None) -> PtocError:
     return ShapeError(message, where=caller_location(), hint=hint)
-
-
-def _describe(*operands: Any) -> str:
-    return " and ".join(
-        f"{'x'.join(map(str, x.shape)) or 'a single'} {x.dtype}" if isinstance(x, Tracer) else repr(x) for x in operands
-    )
 
 
 # -- matmul ---------------------------------------------------------------------------------------
@@ -144,20 +189,20 @@ def matmul(x: Any, y: Any, *, dtype: npt.DTypeLike | None = None, casting: str =
 
 def _require_fit(name: str, x: Tracer, y: Tracer) -> None:
     if not (x.ndim and y.ndim):
-        raise _shape_error(f"{name} takes matrices and vectors, not {_describe(x, y)}", "multiply by a number with *")
+        raise _shape_error(f"{name} takes matrices and vectors, not {describe(x, y)}", "multiply by a number with *")
     rows = y.shape[-2:][0]
     if x.shape[-1] != rows:
         raise _shape_error(
-            f"{name} of {_describe(x, y)}: {x.shape[-1]} columns do not meet {rows} rows",
+            f"{name} of {describe(x, y)}: {x.shape[-1]} columns do not meet {rows} rows",
             "the left matrix is M x K, the right one K x N; a vector is a row on the left, a column on the right",
         )
     if max(x.ndim, y.ndim) > 2 and min(x.ndim, y.ndim) == 1:
-        raise unsupported(f"{name} of {_describe(x, y)}", hint="reshape the vector to a matrix of one row or column")
+        raise unsupported(f"{name} of {describe(x, y)}", hint="reshape the vector to a matrix of one row or column")
     try:
         np.broadcast_shapes(x.shape[:-2], y.shape[:-2])
     except ValueError:
         raise _shape_error(
-            f"{name} of {_describe(x, y)}: {x.shape[:-2]} matrices do not meet {y.shape[:-2]}",
+            f"{name} of {describe(x, y)}: {x.shape[:-2]} matrices do not meet {y.shape[:-2]}",
             "the axes in front of the last two are equal, or one of them is 1 or missing",
         ) from None
 
@@ -224,7 +269,7 @@ def _accumulator(a: SSAValue, b: SSAValue, x: Tracer, y: Tracer, result: np.dtyp
     accumulator = None if np.bool_ in (x.dtype, y.dtype) else dtypes.accumulator(*types)
     if accumulator is None:
         raise unsupported(
-            f"np.matmul of {_describe(x, y)}",
+            f"np.matmul of {describe(x, y)}",
             hint="operands are float16, bfloat16 or float32, or int8 and int16, or uint8 and uint16",
         )
     narrow_float = accumulator.is_float and result.name in ("float16", "bfloat16") and x.dtype == y.dtype == result
@@ -232,7 +277,7 @@ def _accumulator(a: SSAValue, b: SSAValue, x: Tracer, y: Tracer, result: np.dtyp
         return accumulator
     wide = accumulator.numpy_name
     raise unsupported(
-        f"np.matmul of {_describe(x, y)} with a result of {result}",
+        f"np.matmul of {describe(x, y)} with a result of {result}",
         hint=f"the machine adds in {wide}: write np.matmul(a, b, dtype=np.{wide})",
     )
 
@@ -245,7 +290,8 @@ def _numpy_dtype(function: Callable[..., Any], *operands: Any) -> np.dtype[Any]:
             warnings.simplefilter("ignore")
             return np.asarray(function(*tiny)).dtype
     except (TypeError, ValueError, OverflowError) as error:
-        raise UnsupportedError(f"numpy refuses {_describe(*operands)}: {error}", where=caller_location()) from None
+        message = f"numpy refuses {describe(*operands)}: {error}"
+        raise UnsupportedError(message, where=caller_location(), hint=_REFUSED_TOO) from None
 
 
 def transpose(a: Any, axes: Any = None) -> Tracer:
@@ -264,7 +310,8 @@ def _turned(a: Tracer, function: Callable[[npt.NDArray[Any]], npt.NDArray[Any]])
     try:
         shape = function(probe).shape
     except (TypeError, ValueError) as error:
-        raise UnsupportedError(f"numpy refuses these axes: {error}", where=caller_location()) from None
+        message = f"numpy refuses these axes of {describe(a)}: {error}"
+        raise UnsupportedError(message, where=caller_location(), hint=_REFUSED_TOO) from None
     if shape == probe.shape:
         return a
     return a.mT if shape == probe.swapaxes(-1, -2).shape else a.T
@@ -273,13 +320,13 @@ def _turned(a: Tracer, function: Callable[[npt.NDArray[Any]], npt.NDArray[Any]])
 def dot(x: Any, y: Any) -> Tracer:
     """``np.dot`` of matrices and vectors; numpy gives it another dtype than ``np.matmul`` for some operands."""
     if not (isinstance(x, Tracer) and isinstance(y, Tracer)):
-        raise unsupported(f"np.dot of {_describe(x, y)}", hint="np.dot takes matrices and vectors here")
+        raise unsupported(f"np.dot of {describe(x, y)}", hint="np.dot takes matrices and vectors here")
     _require_fit("np.dot", x, y)
     if max(x.ndim, y.ndim) > 2:
-        raise unsupported(f"np.dot of {_describe(x, y)}", hint="np.matmul multiplies stacks of matrices")
+        raise unsupported(f"np.dot of {describe(x, y)}", hint="np.matmul multiplies stacks of matrices")
     result = _numpy_dtype(np.dot, x, y)
     if result.hasobject:
-        raise unsupported(f"np.dot of {_describe(x, y)}", hint="np.matmul has a result type for these operands")
+        raise unsupported(f"np.dot of {describe(x, y)}", hint="np.matmul has a result type for these operands")
     return _product(x, y, result)
 
 
@@ -303,14 +350,12 @@ def add(x: Any, y: Any) -> Tracer:
     result = _numpy_dtype(np.add, x, y)
     traced = [v for v in (x, y) if isinstance(v, Tracer)]
     if any(v.dtype != result for v in traced):
-        raise unsupported(
-            f"a sum of {_describe(x, y)}",
-            hint=f"both sides need one dtype: write np.matmul(a, b, dtype=...) for a product of {result}",
-        )
+        how = f"write np.matmul(a, b, dtype=np.{result})" if result.itemsize == 4 else "convert before the call"
+        raise unsupported(f"a sum of {describe(x, y)}", hint=f"both sides need one dtype: {how}")
     if not any(isinstance(v.read().owner, _SUMS) for v in traced):
         raise unsupported(
-            f"a sum of {_describe(x, y)}",
-            hint="+ is supported as the accumulation c + np.matmul(a, b, dtype=c.dtype)",
+            f"a sum of {describe(x, y)}",
+            hint="the machine adds where a product starts: c + np.matmul(a, b, dtype=c.dtype)",
         )
     if result.itemsize == 2:
         raise unsupported(
@@ -346,7 +391,7 @@ def _sums(name: str, *operands: Any) -> Tracer:
     for x in operands:
         if isinstance(x, Tracer) and isinstance(x.read().owner, _SUMS):
             return x
-    raise unsupported(f"{name} of {_describe(*operands)}", hint=f"{name} is supported on the result of a matmul")
+    raise unsupported(f"{name} of {describe(*operands)}", hint=f"{name} is supported on the result of a matmul")
 
 
 Binary = Callable[[SSAValue, SSAValue], Operation]
@@ -358,7 +403,7 @@ def _with_number(name: str, function: np.ufunc, x: Any, y: Any, make: Binary) ->
     number = x if sums is y else y
     if isinstance(number, Tracer):
         raise unsupported(
-            f"{name} of {_describe(x, y)}",
+            f"{name} of {describe(x, y)}",
             hint="beside the result of a matmul stands a number, or a row of numbers from outside of the kernel: the"
             " machine's parameter words are made when compiling",
         )
@@ -380,7 +425,7 @@ def _constant(name: str, number: Any, sums: Tracer, dtype: np.dtype[Any]) -> SSA
     columns = sums.shape[-1:]
     if number.shape not in (columns, (1, *columns))[: sums.ndim]:
         raise _shape_error(
-            f"{name} of {_describe(sums)} and a constant array of shape {number.shape}",
+            f"{name} of {describe(sums)} and a constant array of shape {number.shape}",
             "give one number" + "".join(f", or {count}: one per column" for count in columns),
         )
     bits = tuple(number.astype(dtype).view(f"u{dtype.itemsize}").ravel().tolist())
@@ -392,7 +437,7 @@ def _constant(name: str, number: Any, sums: Tracer, dtype: np.dtype[Any]) -> SSA
 def _widened(name: str, x: Tracer, result: np.dtype[Any]) -> SSAValue:
     """A value as numpy widens it for an operation; a conversion that may round is asked for by ``astype`` only."""
     if x.dtype != result and not (x.dtype.kind in "iuf" and np.can_cast(x.dtype, result, "safe")):
-        raise unsupported(f"{name} of {_describe(x)} in {result}", hint="convert with astype first")
+        raise unsupported(f"{name} of {describe(x)} in {result}", hint="convert with astype first")
     return astype(x, result).read()
 
 
@@ -400,7 +445,7 @@ def subtract(x: Any, y: Any) -> Tracer:
     """A matmul's value minus a number, which is a sum."""
     sums = _sums("np.subtract", x, y)
     if sums is y or not isinstance(y, (*Scalar, np.ndarray)):
-        raise unsupported(f"np.subtract of {_describe(x, y)}", hint="the right side is a number")
+        raise unsupported(f"np.subtract of {describe(x, y)}", hint="the right side is a number")
     result = _numpy_dtype(np.subtract, x, y)
     if result.itemsize == 2:
         raise unsupported(f"np.subtract in {result}", hint="numpy would round twice: subtract first, then astype")
@@ -417,7 +462,7 @@ def divide(x: Any, y: Any) -> Tracer:
     """A matmul's value divided by a power of two, which is a multiplication."""
     sums = _sums("a division", x, y)
     if sums is y or not isinstance(y, Scalar) or not y > 0 or math.frexp(y)[0] != 0.5:
-        raise unsupported(f"a division of {_describe(x, y)}", hint="multiply by the reciprocal, or divide by 2**n")
+        raise unsupported(f"a division of {describe(x, y)}", hint="multiply by the reciprocal, or divide by 2**n")
     return _with_constant("np.multiply", sums, 1 / float(y), _numpy_dtype(np.divide, x, y), nd.MulOp)
 
 
@@ -436,13 +481,13 @@ def _extremum(name: str, function: np.ufunc, x: Any, y: Any, make: type[nd.Maxim
     result = _numpy_dtype(function, x, y)
     if isinstance(x, Tracer) and isinstance(y, Tracer):
         if x.shape != y.shape:
-            raise unsupported(f"{name} of {_describe(x, y)}", hint="both come from one matmul")
+            raise unsupported(f"{name} of {describe(x, y)}", hint="both come from one matmul")
         left, right = (_widened(name, v, result) for v in (x, y))
         value = sums.trace.value((name, left, right), lambda: make(left, right))
         return sums.trace.tracer(value, result)
     number = y if sums is x else x
     if result != sums.dtype or result == np.bool_ or number != number:
-        raise unsupported(f"{name} of {_describe(x, y)}", hint=f"use a number that {sums.dtype} holds")
+        raise unsupported(f"{name} of {describe(x, y)}", hint=f"use a number that {sums.dtype} holds")
     if make is nd.MaximumOp and number == 0:
         source = sums.read()
         return sums.trace.tracer(sums.trace.value(("relu", source), lambda: nd.ReluOp(source)), result)
@@ -453,7 +498,7 @@ def fmax(x: Any, y: Any) -> Tracer:
     """``np.fmax`` of maxima and what they start from."""
     if not any(isinstance(v, Tracer) and isinstance(v.read().owner, nd.MaxOp) for v in (x, y)):
         raise unsupported(
-            f"np.fmax of {_describe(x, y)}",
+            f"np.fmax of {describe(x, y)}",
             hint="np.fmax is supported on the maxima of a matmul's rows; elsewhere use np.maximum",
         )
     return _extremum("np.fmax", np.fmax, x, y, nd.MaximumOp)
@@ -478,10 +523,10 @@ def maximum_along(
     sums = _sums("np.max", a)
     _refuse_stack(sums)
     if dtype is not None and np.dtype(dtype) != sums.dtype:
-        raise unsupported(f"np.max of {_describe(a)} as {dtype}", hint="convert the sums, or the maxima, with astype")
+        raise unsupported(f"np.max of {describe(a)} as {dtype}", hint="convert the sums, or the maxima, with astype")
     if not sums.ndim or _axes(axis, sums.ndim) != (sums.ndim - 1,):
         raise unsupported(
-            f"np.max of {_describe(a)} along axis {axis}",
+            f"np.max of {describe(a)} along axis {axis}",
             hint=f"the machine compares the columns of a row: axis={max(sums.ndim - 1, 0)}; or groups of them,"
             " sums.reshape(m, n // g, g).max(axis=2)",
         )
@@ -507,7 +552,8 @@ def _axes(axis: Any, ndim: int) -> tuple[int, ...]:
     try:
         return tuple(range(ndim)) if axis is None else tuple(sorted(normalize_axis_tuple(axis, ndim)))
     except (TypeError, ValueError) as error:
-        raise UnsupportedError(f"numpy refuses axis {axis}: {error}", where=caller_location()) from None
+        message = f"numpy refuses axis {axis}: {error}"
+        raise UnsupportedError(message, where=caller_location(), hint=_REFUSED_TOO) from None
 
 
 def reshape(a: Any, shape: Any, order: str = "C") -> Any:
@@ -525,11 +571,11 @@ def reshape(a: Any, shape: Any, order: str = "C") -> Any:
     group = extents[-1] if extents else 0
     if order != "C" or group < 1 or not a.ndim or extents != (*a.shape[:-1], a.shape[-1] // group, group):
         raise unsupported(
-            f"reshape of {_describe(a)} to {'x'.join(map(str, extents))}",
+            f"reshape of {describe(a)} to {'x'.join(map(str, extents))}",
             hint="the columns of sums are cut into groups for a maximum: sums.reshape(m, n // g, g).max(axis=2)",
         )
     if a.size != math.prod(extents):
-        raise _shape_error(f"{_describe(a)} cannot become {extents}", f"{a.shape[-1]} is no multiple of {group}")
+        raise _shape_error(f"{describe(a)} cannot become {extents}", f"{a.shape[-1]} is no multiple of {group}")
     return Groups(a, group)
 
 
@@ -537,7 +583,7 @@ def clip(a: Any, a_min: Any = None, a_max: Any = None) -> Tracer:
     """``np.clip`` of a matmul's value: ``np.minimum(np.maximum(a, a_min), a_max)``."""
     result = _sums("np.clip", a)
     if _numpy_dtype(np.clip, a, a_min, a_max) != result.dtype:
-        raise unsupported(f"np.clip of {_describe(a)} to {a_min!r}, {a_max!r}", hint=f"use bounds of {result.dtype}")
+        raise unsupported(f"np.clip of {describe(a)} to {a_min!r}, {a_max!r}", hint=f"use bounds of {result.dtype}")
     for bound, side in ((a_min, maximum), (a_max, minimum)):
         if isinstance(bound, Tracer):
             raise unsupported("np.clip to bounds in an array", hint="the bounds are numbers")
@@ -567,9 +613,9 @@ def ldexp(x: Any, e: Any) -> Tracer:
     """``np.ldexp(c, -e.astype(np.int32)[:, None])``: rows divided by powers of two, for a sum to start from."""
     hint = "np.ldexp takes a float32 matrix and a column of one exponent per row"
     if not (isinstance(x, Tracer) and isinstance(e, Tracer)) or x.dtype != np.float32 or e.dtype.kind != "i":
-        raise unsupported(f"np.ldexp of {_describe(x, e)}", hint=hint)
+        raise unsupported(f"np.ldexp of {describe(x, e)}", hint=hint)
     if e.ndim != 2 or e.shape[1] != 1 or not x.ndim or (x.ndim == 2 and x.shape[0] not in (1, e.shape[0])):
-        raise unsupported(f"np.ldexp of {_describe(x, e)}", hint=hint)
+        raise unsupported(f"np.ldexp of {describe(x, e)}", hint=hint)
     _numpy_dtype(np.ldexp, x, e)
     source, exponents = x.trace.broadcast(x.read(), (e.shape[0], x.shape[-1])), e.read()
     value = x.trace.value(("ldexp", source, exponents), lambda: nd.LdexpOp(source, exponents))
@@ -600,7 +646,7 @@ def around(a: Any, decimals: int = 0) -> Tracer:
 def right_shift(x: Any, y: Any) -> Tracer:
     """``sums >> places`` of an int32 matmul."""
     if not isinstance(x, Tracer) or not isinstance(y, int | np.integer | np.ndarray):
-        raise unsupported(f">> of {_describe(x, y)}", hint="shift the sums of a matmul by a number")
+        raise unsupported(f">> of {describe(x, y)}", hint="shift the sums of a matmul by a number")
     return _with_number(">>", np.right_shift, x, y, nd.ShiftRightOp)
 
 
@@ -629,7 +675,8 @@ def hifloat8(x: Tracer) -> Tracer:
     """``ptoc.hifloat8`` inside a kernel: of the float sums of a matmul."""
     sums = _sums("ptoc.hifloat8", x)
     if not is_floating(sums.dtype):
-        raise unsupported(f"ptoc.hifloat8 of {_describe(sums)}", hint="it takes the float32 sums of a matmul")
+        hint = "it takes the float32 sums of a matmul"
+        raise unsupported(f"ptoc.hifloat8 of {describe(sums)}", hint=hint, rule="conversions")
     source = sums.read()
     return sums.trace.tracer(sums.trace.value(("hif8", source), lambda: nd.HiF8Op(source)), np.uint8)
 
@@ -656,15 +703,17 @@ def _compare(name: str, x: Tracer, y: Any) -> Tracer:
         try:
             folded = fold(name, x.dtype, y)  # type: ignore[arg-type]
         except (TypeError, ValueError) as error:
-            raise UnsupportedError(f"comparing {_describe(x, y)}: {error}", where=caller_location()) from None
+            message = f"comparing {describe(x, y)}: {error}"
+            hint = "compare with an array of the same dtype, or with a number of its kind"
+            raise UnsupportedError(message, where=caller_location(), hint=hint) from None
         if not isinstance(folded, Comparison):
             return trace.tracer(trace.splat(int(folded.value), x.shape, np.dtype(bool)), bool)
         threshold = trace.splat(folded.bits, x.shape, x.dtype)
         return _mask(folded.op, x.read(), threshold, x)
     if x.dtype != y.dtype:
         raise unsupported(
-            f"a comparison of {_describe(x, y)}",
-            hint="TCMP compares elements of one type: give both one dtype",
+            f"a comparison of {describe(x, y)}",
+            hint="give both arrays one dtype before the call",
         )
     shape = _broadcast(x, y)
     return _mask(name, *(trace.broadcast(v.read(), shape) for v in (x, y)), x)
@@ -689,13 +738,13 @@ def where(mask: Any, *branches: Any) -> Tracer:
         raise unsupported("np.where with one argument", hint="its result's size depends on the data; use a mask")
     a, b = branches
     if not (isinstance(mask, Tracer) and mask.dtype == np.bool_):
-        raise unsupported(f"np.where with a condition of {_describe(mask)}", hint="the condition is a mask: compare")
+        raise unsupported(f"np.where with a condition of {describe(mask)}", hint="the condition is a mask: compare")
     result = _numpy_dtype(lambda *v: np.where(np.ones((1, 1), bool), *v), a, b)
     a, b = (_as_branch(branch, result) for branch in (a, b))
     for branch in (a, b):
         if isinstance(branch, Tracer) and branch.dtype != result:
             raise unsupported(
-                f"np.where with branches {_describe(a, b)}",
+                f"np.where with branches {describe(a, b)}",
                 hint=f"numpy converts to {result}; give both that dtype",
             )
     shape = _broadcast(mask, a, b)
@@ -731,7 +780,8 @@ def _bits(scalar: Any, dtype: np.dtype[Any]) -> int:
             warnings.simplefilter("ignore")
             element[...] = scalar
     except (TypeError, ValueError, OverflowError) as error:
-        raise UnsupportedError(f"{scalar!r} is no {dtype}: {error}", where=caller_location()) from None
+        message, hint = f"{scalar!r} is no {dtype}: {error}", f"use a number that {dtype} holds"
+        raise UnsupportedError(message, where=caller_location(), rule="dtypes", hint=hint) from None
     return int(element.view(f"u{dtype.itemsize}")[0])
 
 
@@ -746,17 +796,24 @@ def _broadcast(*operands: Any) -> tuple[int, ...]:
         ) from None
     for each in shapes:
         if each != shape and (each[-1:] != shape[-1:] or each[:-1] not in ((), (1,))):
-            raise unsupported(
-                f"broadcasting {each} to {shape}",
-                hint="a row repeats for every row; expand a column into an array",
-            )
+            raise unsupported(f"broadcasting {each} to {shape}", rule="broadcasting", hint=_expansion(each, shape))
     return shape
+
+
+def _expansion(shape: tuple[int, ...], wanted: tuple[int, ...]) -> str:
+    """How the caller gives an array the shape that broadcasting would have given it."""
+    if math.prod(shape) == 1:
+        return f"a row repeats, one element does not: pass np.full({wanted}, x.item(), x.dtype), or write the number"
+    if len(shape) == 2 and shape[1] == 1:
+        return f"a row repeats, a column does not: pass np.repeat(x, {wanted[-1]}, axis=1)"
+    return f"a row repeats, other axes do not: pass np.broadcast_to(x, {wanted}).copy()"
 
 
 class MaskedView:
     """``src[mask]``: the selected elements, which only a write under the same mask can take."""
 
     def __init__(self, source: Tracer, mask: SSAValue) -> None:
+        self.source = source
         self.value = source.read()
         self.dtype = source.dtype
         self.mask = mask
@@ -764,6 +821,7 @@ class MaskedView:
     def refuse(self, *args: Any, **kwargs: Any) -> NoReturn:
         raise unsupported(
             "using src[mask] elsewhere than in dst[mask] = src[mask]",
+            rule="indexing",
             hint="its size depends on the data; np.where(mask, src, other) keeps the shape",
         )
 
@@ -786,6 +844,7 @@ class Groups:
     def refuse(self, *args: Any, **kwargs: Any) -> NoReturn:
         raise unsupported(
             "using groups of columns elsewhere than in a maximum",
+            rule="maxima",
             hint="sums.reshape(m, n // g, g).max(axis=2) is supported, and np.abs in between",
         )
 
@@ -839,8 +898,9 @@ def _is_everything(key: Any) -> bool:
 def _mask_key(x: Tracer, key: Any) -> SSAValue:
     if not isinstance(key, Tracer) or key.dtype != np.bool_:
         raise unsupported(
-            f"indexing with {key!r}" if not isinstance(key, Tracer) else f"indexing with a {key.dtype} array",
-            hint="index with a mask of the array's shape, or with [:]",
+            f"indexing {describe(x)} with {_index(key)}",
+            rule="indexing",
+            hint="index with a mask of the array's shape, or with [:]; take slices and elements before the call",
         )
     if key.shape != x.shape:
         raise _shape_error(
@@ -849,10 +909,23 @@ def _mask_key(x: Tracer, key: Any) -> SSAValue:
     return key.read()
 
 
+def _index(key: Any) -> str:
+    if isinstance(key, Tracer | np.ndarray):
+        return f"an array of {describe(key)}"
+    return f"[{', '.join(map(_one_index, key if isinstance(key, tuple) else (key,)))}]"
+
+
+def _one_index(key: Any) -> str:
+    if isinstance(key, slice):
+        start, stop, step = ("" if each is None else str(each) for each in (key.start, key.stop, key.step))
+        return f"{start}:{stop}" + (f":{step}" if step else "")
+    return "..." if key is Ellipsis else f"an array of {describe(key)}" if isinstance(key, Tracer) else repr(key)
+
+
 def getitem(x: Tracer, key: Any) -> Tracer | MaskedView:
     """``x[mask]`` and ``x[:]``."""
     if not x.ndim and key is not Ellipsis:
-        raise unsupported(f"indexing a {x.dtype} number")
+        raise unsupported(f"indexing a {x.dtype} number", hint="numpy's results without dimensions have no elements")
     if not isinstance(key, Tracer) and _is_everything(key):
         return x
     if x.ndim == 1 and isinstance(key, tuple) and key == (slice(None), None):
@@ -919,13 +992,13 @@ def copyto(dst: Any, src: Any, casting: str = "same_kind", where: Any = True) ->
         raise unsupported("np.copyto into an array that is not an argument")
     _require_array(dst)
     if isinstance(src, Tracer) and src.dtype != dst.dtype:
-        raise unsupported(f"np.copyto from {_describe(src)} to {_describe(dst)}", hint="give both arrays one dtype")
+        raise unsupported(f"np.copyto from {describe(src)} to {describe(dst)}", hint="give both arrays one dtype")
     if isinstance(src, Scalar) and not np.can_cast(np.min_scalar_type(src), dst.dtype, casting):  # type: ignore[arg-type]
         _numpy_dtype(lambda d: np.copyto(d, src, casting=casting), dst)  # type: ignore[arg-type]
     operands = [dst, src] + ([where] if isinstance(where, Tracer) else [])
     if _broadcast(*operands) != dst.shape:
         raise _shape_error(
-            f"np.copyto: {_describe(*operands)} do not fit into {dst.shape}", "only dst decides on the shape"
+            f"np.copyto: {describe(*operands)} do not fit into {dst.shape}", "only dst decides on the shape"
         )
     value = _operand(src, dst.shape, dst.dtype, dst)
     if isinstance(where, Tracer) and where.dtype == np.bool_:
@@ -951,7 +1024,7 @@ def scatter(dst: Tracer, displacements: Any, src: Any, mask: Any) -> None:
     if mask is True or mask is None:
         mask = dst.trace.tracer(dst.trace.splat(1, src.shape, np.dtype(bool)), bool)
     if not isinstance(mask, Tracer) or mask.dtype != np.bool_:
-        raise unsupported(f"ptoc.scatter with a mask of {_describe(mask)}", hint="compare to get a mask")
+        raise unsupported(f"ptoc.scatter with a mask of {describe(mask)}", hint="compare to get a mask")
     if not displacements.shape == src.shape == mask.shape:
         raise _shape_error(
             f"ptoc.scatter: shapes of displacements {displacements.shape}, source {src.shape}, mask {mask.shape}",
@@ -967,6 +1040,38 @@ def scatter(dst: Tracer, displacements: Any, src: Any, mask: Any) -> None:
     memref = dst.trace.written(dst.argument)
     dst.trace.emit(nd.ScatterOp(*operands, memref))
 
+
+_TOPICS: dict[Callable[..., Any], str] = {
+    **dict.fromkeys((np.matmul, np.dot), "products"),
+    **dict.fromkeys((np.transpose, np.matrix_transpose, np.swapaxes), "transposes"),
+    **dict.fromkeys((np.reshape, np.max, np.amax, np.nanmax, np.fmax, np.absolute, np.fabs), "maxima"),
+    **dict.fromkeys((np.ldexp, np.negative), "row-exponents"),
+    **dict.fromkeys((np.subtract, np.multiply, np.divide, np.maximum, np.minimum), "post-processing"),
+    **dict.fromkeys((np.rint, np.floor, np.ceil, np.trunc), "rounding"),
+    **dict.fromkeys(COMPARISONS.values(), "comparisons"),
+    **dict.fromkeys(
+        (np.where, np.bitwise_and, np.bitwise_or, np.bitwise_xor, np.invert, np.logical_and, np.logical_or,
+         np.logical_xor, np.logical_not), "masks"
+    ),
+    np.add: "accumulation",
+    np.right_shift: "shifts",
+    np.copyto: "assignment",
+}  # fmt: skip
+"""The rule that an error of a numpy function breaks when it names none."""
+
+_INSTEAD: dict[Callable[..., Any], str] = {
+    **dict.fromkeys((np.bitwise_and, np.logical_and), "of two masks: np.where(m, n, False)"),
+    **dict.fromkeys((np.bitwise_or, np.logical_or), "of two masks: np.where(m, True, n)"),
+    **dict.fromkeys((np.bitwise_xor, np.logical_xor), "of two masks: np.where(m, np.where(n, False, True), n)"),
+    **dict.fromkeys((np.invert, np.logical_not), "of a mask: np.where(m, False, True), or the opposite comparison"),
+    np.power: "of the sums of a matmul only multiples are supported; compute powers before or after the call",
+    np.isnan: "write x != x",
+    np.einsum: "np.matmul multiplies matrices and stacks of them; transpose operands with .mT",
+    np.tensordot: "np.matmul multiplies matrices and stacks of them",
+    np.inner: "np.matmul(a, b.T) is np.inner of matrices",
+    np.sum: "np.matmul(x, ones) sums the rows of x, with an argument of ones",
+}
+"""What to write for a function that is not supported."""
 
 _TAKE_ROWS = (add, subtract, multiply, right_shift)
 """What takes a constant row beside the result of a matmul."""

@@ -10,7 +10,8 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, overload
 
 from ptoc.arrays import ArraySpec, check_cores, spec_of
-from ptoc.errors import ArgumentError, PtocError, SourceLocation
+from ptoc.definition import Definition
+from ptoc.errors import ArgumentError, PtocError, caller_location
 
 if TYPE_CHECKING:
     from ptoc.program import Program
@@ -33,7 +34,7 @@ class Target:
         try:
             instruction_set(self.isa)
         except RevisionError as error:
-            raise ArgumentError(str(error)) from None
+            raise ArgumentError(str(error), rule="revisions", hint="leave isa out for the newest") from None
 
 
 @dataclass(frozen=True)
@@ -47,7 +48,14 @@ class Call:
 
     def specs(self) -> tuple[ArraySpec, ...]:
         """``ArgumentError`` when an argument is no array that a kernel can take."""
-        return tuple(spec_of(array, name) for array, name in zip(self.arrays, self.names))
+        return tuple(self._spec(array, name) for array, name in zip(self.arrays, self.names))
+
+    def _spec(self, array: Any, name: str) -> ArraySpec:
+        try:
+            return spec_of(array, name)
+        except ArgumentError as error:
+            error.complete(where=Definition(self.function).parameter(name))
+            raise
 
     def apply(self, *arrays: Any) -> Any:
         """The function itself, called as it was with other arguments."""
@@ -70,8 +78,39 @@ class Kernel:
 
     def __post_init__(self) -> None:
         functools.update_wrapper(self, self.function)
+        if not isinstance(self.target, Target):
+            raise ArgumentError(
+                f"the target of {self.name} is a {type(self.target).__name__}",
+                where=self.definition.name,
+                rule="cores",
+                hint="give a ptoc.Target(isa=..., cores=...)",
+            )
         if self.options:
-            raise ArgumentError(f"no compile option is called {', '.join(map(repr, self.options))}")
+            raise ArgumentError(
+                f"no compile option is called {', '.join(map(repr, self.options))}",
+                where=self.definition.name,
+                rule="functions",
+                hint="there are none so far: leave options out",
+            )
+
+    def __reduce__(self) -> str | tuple[Any, ...]:
+        """By its name, as functions are pickled; what is compiled stays behind."""
+        module = sys.modules.get(getattr(self.function, "__module__", None) or "")
+        name: str = getattr(self.function, "__qualname__", "")
+        named = functools.reduce(lambda found, part: getattr(found, part, None), name.split("."), module)
+        if named is self:
+            return name
+        if named is self.function:
+            return Kernel, (self.function, self.target, dict(self.options))
+        raise ArgumentError(
+            f"{self.name} cannot be pickled: no module has it under its name",
+            where=self.definition.name,
+            rule="pickling",
+            hint="define it at the top of a module",
+        )
+
+    def __deepcopy__(self, memo: Any) -> Kernel:
+        return self
 
     @property
     def name(self) -> str:
@@ -79,10 +118,9 @@ class Kernel:
         return name if name.isidentifier() else "kernel"
 
     @functools.cached_property
-    def where(self) -> SourceLocation | None:
-        """Where the kernel is defined."""
-        code = getattr(self.function, "__code__", None)
-        return None if code is None else SourceLocation(code.co_filename, code.co_firstlineno)
+    def definition(self) -> Definition:
+        """Where the kernel and its parameters are defined."""
+        return Definition(self.function)
 
     def bind(self, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Call:
         """The arguments of a call in the order of the parameters."""
@@ -90,7 +128,13 @@ class Kernel:
         try:
             bound = signature.bind(*args, **kwargs)
         except TypeError as error:
-            raise ArgumentError(f"{self.name}: {error}", where=self.where) from None
+            given = (*args, *kwargs.values())
+            raise ArgumentError(
+                f"{self.name}{signature}, given {len(given)} array{'s'[: len(given) != 1]}: {error}",
+                where=self.definition.name,
+                operands=" and ".join(map(_form, given)),
+                hint="give one array for each parameter; for the command line inputs() returns them, or --spec does",
+            ) from None
         bound.apply_defaults()
         arrays: list[Any] = []
         names: list[str] = []
@@ -115,7 +159,11 @@ class Kernel:
         call = self.bind(specs, named)
         for each, name in zip(call.arrays, call.names):
             if not isinstance(each, ArraySpec):
-                raise ArgumentError(f"{name} is a {type(each).__name__}, not a ptoc.spec(shape, dtype)")
+                raise ArgumentError(
+                    f"{name} is a {type(each).__name__}, not a ptoc.spec(shape, dtype)",
+                    where=self.definition.parameter(name),
+                    hint="compile takes specifications of arrays; call the kernel with the arrays themselves",
+                )
         return self._program(call, call.arrays)
 
     def _program(self, call: Call, specs: tuple[ArraySpec, ...]) -> Program:
@@ -124,7 +172,7 @@ class Kernel:
         if program is None:
             from ptoc.compiler import compile_kernel
 
-            program = compile_kernel(call.apply, self.name, specs, call.names, self.where, self.target.isa)
+            program = compile_kernel(call.apply, self.name, specs, call.names, self.definition, self.target.isa)
             self.programs[key] = program
         return program
 
@@ -149,8 +197,8 @@ class Kernel:
         from ptoc.launch import check_arguments
         from ptoc.passes.arguments import INOUT
 
-        trace, _ = trace_kernel(call.apply, self.name, specs, call.names, self.where)
-        check_arguments(specs, trace.kinds, call.names, call.arrays)
+        trace, _ = trace_kernel(call.apply, self.name, specs, call.names, self.definition)
+        check_arguments(specs, trace.kinds, call.names, call.arrays, trace.module)
         written = [a for a, kind in zip(call.arrays, trace.kinds) if kind == INOUT]
         before = [a.copy() for a in written]
         try:
@@ -163,7 +211,19 @@ class Kernel:
     def __get__(self, instance: object, owner: type | None = None) -> Any:
         if instance is None:
             return self
-        raise ArgumentError(f"{self.name} is a method; ptoc compiles functions of arrays", where=self.where)
+        raise ArgumentError(
+            f"{self.name} is a method; ptoc compiles functions of arrays",
+            where=self.definition.name,
+            hint="decorate a function outside of the class, and call that from the method",
+        )
+
+
+def _form(array: object) -> str:
+    shape, dtype = getattr(array, "shape", None), getattr(array, "dtype", None)
+    return type(array).__name__ if shape is None or dtype is None else f"{'x'.join(map(str, shape))} {dtype}"
+
+
+KERNEL_FIRST = "give a ptoc.jit kernel, or a function, and then its arrays"
 
 
 def _is_traced(value: object) -> bool:
@@ -195,7 +255,12 @@ def jit(
 
     def wrap(wrapped: Callable[..., Any]) -> Kernel:
         if not callable(wrapped):
-            raise ArgumentError(f"ptoc.jit takes a function, not a {type(wrapped).__name__}")
-        return Kernel(wrapped, target or Target(), dict(options or {}))
+            raise ArgumentError(
+                f"ptoc.jit takes a function, not a {type(wrapped).__name__}",
+                where=caller_location(),
+                rule="functions",
+                hint="write @ptoc.jit, or @ptoc.jit(target=ptoc.Target(cores=4)), above a function of arrays",
+            )
+        return Kernel(wrapped, Target() if target is None else target, {} if options is None else options)
 
     return wrap if function is None else wrap(function)

@@ -14,12 +14,18 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
+from xdsl.dialects.builtin import ModuleOp
 
 from ptoc.arrays import ArraySpec, Placement
+from ptoc.definition import source_at, widened
+from ptoc.dialects import nd
 from ptoc.errors import ArgumentError, ProgramFault, SourceLocation
 from ptoc.isa.registers import PE_COUNT
 from ptoc.passes import abi
 from ptoc.passes.arguments import INOUT, INPUT, OUTPUT
+from ptoc.passes.diagnostics import source_of
+from ptoc.passes.rewriting import the_function
+from ptoc.passes.stored_matmuls import WRITES
 
 if TYPE_CHECKING:
     from ptoc.program import Program
@@ -28,6 +34,8 @@ if TYPE_CHECKING:
 Array = npt.NDArray[Any]
 
 BASE_ADDRESS = 1 << 20
+
+REPORT = "please report this kernel: the compiler made a program that faults"
 
 
 def launch(program: Program, arrays: Sequence[Array], cores: int = 1) -> Any:
@@ -45,7 +53,7 @@ def run(
     With ``watch`` the machine's findings tell of mistakes, and of results that depend on what the architecture
     leaves open.
     """
-    check_arguments(program.specs, program.kinds, program.names, arrays)
+    check_arguments(program.specs, program.kinds, program.names, arrays, program.modules["nd"])
     buffers = [_buffer(spec, kind, array) for spec, kind, array in _launch_arrays(program, arrays)]
     machine = _machine(program, buffers, cores)
     if watch:
@@ -53,7 +61,7 @@ def run(
 
         machine.watch = Watch(_results(program))
     if program.encoded.code:
-        _execute(program, machine, adversarial=1 if watch else 0)
+        _execute(program, machine, arrays, adversarial=1 if watch else 0)
     results: list[Array] = list(arrays)
     for spec, kind, buffer in list(zip(program.launch_specs, program.kinds, buffers))[len(arrays) :]:
         shape = program.results.shapes.get(len(results), spec.shape)
@@ -72,28 +80,40 @@ def _launch_arrays(program: Program, arrays: Sequence[Array]) -> list[tuple[Arra
 
 
 def check_arguments(
-    specs: Sequence[ArraySpec], kinds: Sequence[str], names: Sequence[str], arrays: Sequence[Array]
+    specs: Sequence[ArraySpec],
+    kinds: Sequence[str],
+    names: Sequence[str],
+    arrays: Sequence[Array],
+    module: ModuleOp,
 ) -> None:
-    """``ArgumentError`` when an array that the kernel writes cannot be written, or overlaps another argument."""
+    """``ArgumentError`` when an array that the kernel writes cannot be written, or overlaps another argument.
+
+    ``module`` is the kernel's ``nd``, which says where it writes.
+    """
     for n, (array, spec, kind, name) in enumerate(zip(arrays, specs, kinds, names)):
         if kind != INOUT:
             continue
         if not array.flags.writeable:
-            raise ArgumentError(
-                f"the kernel assigns to {name}, which is read-only",
-                hint="pass a copy, and use what it holds afterwards",
-            )
+            raise _unwriteable(f"{name}, which is read-only", module, n, spec)
         if spec.may_overlap:
-            raise ArgumentError(
-                f"the kernel assigns to {name}, whose elements may overlap ({spec})",
-                hint="pass a copy, and use what it holds afterwards",
-            )
+            raise _unwriteable(f"{name}, whose elements may overlap ({spec})", module, n, spec)
         for m, (other, other_name) in enumerate(zip(arrays, names)):
             if m != n and _overlap(array, other):
-                raise ArgumentError(
-                    f"the kernel assigns to {name}, which shares memory with {other_name}",
-                    hint=f"pass a copy of {other_name}",
-                )
+                both = f"{spec} and {specs[m]}"
+                raise _unwriteable(f"{name}, which shares memory with {other_name}", module, n, both, of=other_name)
+
+
+def _unwriteable(what: str, module: ModuleOp, n: int, operands: object, of: str | None = None) -> ArgumentError:
+    argument = the_function(module).body.block.args[n]
+    places = [source_of(use.operation) for use in argument.uses if isinstance(use.operation, WRITES)]
+    found = min((place for place in places if place is not None), default=None)
+    return ArgumentError(
+        f"the kernel assigns to {what}",
+        where=None if found is None else widened(SourceLocation(found[0], found[1], found[2] or None)),
+        operands=str(operands),
+        rule="written-arguments",
+        hint="pass a copy, and use what it holds afterwards" if of is None else f"pass a copy of {of}",
+    )
 
 
 def _overlap(x: Array, y: Array) -> bool:
@@ -202,28 +222,39 @@ def _name(program: Program, n: int) -> str:
     return program.names[n] if n < len(program.names) else f"{program.kinds[n]} array {n}"
 
 
-def _execute(program: Program, machine: Machine, adversarial: int) -> None:
+def _execute(program: Program, machine: Machine, arrays: Sequence[Array], adversarial: int) -> None:
     """Run to the halt; a fault becomes a ``ProgramFault`` that names bundle and source line."""
     outcome = machine.run(adversarial=adversarial)
     if outcome.status == "halted":
         return
     fault = outcome.fault
     if fault is None:
-        raise ProgramFault(f"{program.name} stopped without halting: {outcome.status}")
-    hint = None
-    text = list(fault.text)
-    if text and text[0].startswith("BSTART.MSCATTER"):
-        hint = "an enabled displacement points outside the destination, or between its elements"
+        raise ProgramFault(f"{program.name} stopped without halting: {outcome.status}", hint=REPORT)
+    scatter = _scatter(program, arrays, fault.address, fault.bpc - machine.load_address)
     core = f" on core {outcome.core}" if len(machine.processors) > 1 else ""
     raise ProgramFault(
-        f"{program.name} faulted{core}: {fault.rule}; no array was changed",
+        f"{program.name} faulted{core}: {scatter or fault.rule}; no array was changed",
         kind=f"{fault.kind} at {fault.address:#x}",
-        bundle="\n".join(text),
-        where=_source(program, fault.pc - machine.load_address),
-        hint=hint,
+        bundle="\n".join(fault.text),
+        where=source_at(program.encoded.lines, fault.pc - machine.load_address),
+        rule="scatter" if scatter else None,
+        hint="disable it with the mask, or use a multiple of the element size inside the array" if scatter else REPORT,
     )
 
 
-def _source(program: Program, offset: int) -> SourceLocation | None:
-    rows = [row for row in program.encoded.lines if row.offset <= offset and row.line]
-    return SourceLocation(rows[-1].file, rows[-1].line, rows[-1].column or None) if rows else None
+def _scatter(program: Program, arrays: Sequence[Array], address: int, bundle: int) -> str | None:
+    """What a fault of a scatter means in the kernel's words; ``None`` for another bundle's."""
+    accesses = [row.argument for row in program.encoded.accesses if row.offset == bundle]
+    block = the_function(program.modules["nd"]).body.block
+    scatters = [op for op in block.ops if isinstance(op, nd.ScatterOp) and block.args.index(op.dest) in accesses]
+    if not scatters:
+        return None
+    n = block.args.index(scatters[0].dest)
+    displacement = address - _addresses(program)[n]
+    loads = [op.displacements.owner for op in scatters if isinstance(op.displacements.owner, nd.LoadOp)]
+    found = ""
+    for m in (block.args.index(load.source) for load in loads):
+        places = np.argwhere(arrays[m] == displacement) if m < len(arrays) else ()
+        if len(places):
+            found = f", {_name(program, m)}[{', '.join(map(str, places[0]))}],"
+    return f"displacement {displacement}{found} names no element of {_name(program, n)}, {program.launch_specs[n]}"

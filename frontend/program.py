@@ -14,6 +14,7 @@ from xdsl.printer import Printer
 
 from ptoc.arrays import ArraySpec, Placement, check_cores, dense_strides, in_memory, spec_of
 from ptoc.backend.statements import Statement
+from ptoc.definition import Definition
 from ptoc.dialects.attributes import dtype_of
 from ptoc.errors import ArgumentError
 from ptoc.isa.image import Image, pack
@@ -70,6 +71,7 @@ class Program:
     modules: dict[str, ModuleOp] = field(repr=False)
     statements: list[Statement] = field(repr=False)
     encoded: Image = field(repr=False)
+    definition: Definition = field(default=Definition(None), repr=False)
 
     @functools.cached_property
     def launch_specs(self) -> tuple[ArraySpec, ...]:
@@ -132,19 +134,30 @@ class Program:
         """Run on arrays of the program's specifications and a machine of ``cores``; returns what the kernel returns.
 
         The cores share the work, as far as it can be divided; the results do not depend on their number.
-        ``UnsupportedError`` for several cores and a matmul, which is not divided yet.
         Arguments that the kernel assigns into are updated when the program has halted without a fault.
         ``ArgumentError`` for arrays the program was not compiled for, ``ProgramFault`` for a fault; both leave the
         arrays as they were.
         """
         check_cores(cores)
         if len(arrays) != len(self.specs):
-            raise ArgumentError(f"{self.name} takes {len(self.specs)} arrays, not {len(arrays)}")
+            raise ArgumentError(
+                f"{self.name} takes {len(self.specs)} arrays, not {len(arrays)}",
+                where=self.definition.name,
+                operands=" and ".join(map(str, self.specs)),
+                rule="compiled-for",
+                hint=f"pass {', '.join(self.names)}",
+            )
         for array, wanted, name in zip(arrays, self.specs, self.names):
-            given = spec_of(array, name)
+            try:
+                given = spec_of(array, name)
+            except ArgumentError as error:
+                error.complete(where=self.definition.parameter(name))
+                raise
             if given != wanted:
                 raise ArgumentError(
                     f"argument {name} is {given}; this program was compiled for {wanted}",
+                    where=self.definition.parameter(name),
+                    rule="compiled-for",
                     hint="call the kernel itself, which compiles for what it is given",
                 )
         from ptoc.launch import launch

@@ -94,10 +94,13 @@ def reduce(kernel: Any, *args: Any, **kwargs: Any) -> Case:
     if not isinstance(kernel, Kernel):
         kernel = jit(kernel)
     call = kernel.bind(args, kwargs)
-    trace, _ = trace_kernel(call.apply, kernel.name, call.specs(), call.names, kernel.where)
+    trace, _ = trace_kernel(call.apply, kernel.name, call.specs(), call.names, kernel.definition)
     if trace.shapes:
         raise ArgumentError(
             f"{kernel.name} works on stacks of matrices, which are not reduced",
+            where=kernel.definition.name,
+            operands=" and ".join(map(str, call.specs())),
+            rule="reduction",
             hint="reduce it for arrays of two dimensions",
         )
     case = Case(trace.module, tuple(copy_with_strides(each) for each in map(in_memory, call.arrays, trace.places)))
@@ -105,6 +108,9 @@ def reduce(kernel: Any, *args: Any, **kwargs: Any) -> Case:
     if kind is None:
         raise ArgumentError(
             f"{kernel.name} is not wrong for these arguments, so there is nothing to reduce",
+            where=kernel.definition.name,
+            operands=" and ".join(map(str, call.specs())),
+            rule="reduction",
             hint="ptoc.validate says whether a kernel is wrong",
         )
 

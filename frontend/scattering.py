@@ -23,11 +23,12 @@ def scatter(dst: Any, byte_displacements: Any, src: Any, mask: Any = True) -> No
     """
     if not isinstance(dst, np.ndarray):
         from ptoc import functions
-        from ptoc.tracing import Tracer, unsupported
+        from ptoc.tracing import Tracer, about, unsupported
 
         if not isinstance(dst, Tracer):
             raise unsupported(f"ptoc.scatter into a {type(dst).__name__}", hint="scatter into an array")
-        functions.scatter(dst, byte_displacements, src, mask)
+        with about("scatter", dst, byte_displacements, src):
+            functions.scatter(dst, byte_displacements, src, mask)
         return
     enabled = np.broadcast_to(np.asarray(mask, bool), byte_displacements.shape)
     targets = [int(d) for d in byte_displacements[enabled]]

@@ -7,7 +7,8 @@ Equal computations on equal values are written down once, so a mask that is comp
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Sequence
+from collections.abc import Callable, Hashable, Iterator, Sequence
+from contextlib import contextmanager
 from typing import Any, NoReturn, TypeVar, cast
 
 import numpy as np
@@ -82,8 +83,12 @@ class Trace:
         self.builder = Builder(InsertPoint.at_end(block))
         self.module = ModuleOp([self.function])
         self.module.location = self.function.location
+        self.errors: list[PtocError] = []
+        """What was not supported, where tracing could go on."""
         self.versions = [0] * len(specs)
         self.known: dict[Hashable, SSAValue] = {}
+        self.places_of: dict[Operation, SourceLocation] = {}
+        """The expressions that asked for operations, from start to end."""
         self.shapes: dict[SSAValue, tuple[int, ...]] = {}
         """The shapes of stacks of matrices, which lie below each other in the IR."""
         self.stacks: dict[int, tuple[int, ...]] = {}
@@ -99,8 +104,13 @@ class Trace:
 
     def emit(self, op: OpT) -> OpT:
         """Append an operation, with the place in the user's source that asked for it."""
-        op.location = ir_location(caller_location())
+        self._locate(op, caller_location())
         return self.builder.insert(op)
+
+    def _locate(self, op: Operation, where: SourceLocation | None) -> None:
+        op.location = ir_location(where)
+        if where is not None:
+            self.places_of[op] = where
 
     def value(self, key: Hashable, make: Callable[[], Operation]) -> SSAValue:
         """The result of a pure operation, computed once for equal keys."""
@@ -145,7 +155,7 @@ class Trace:
         if isinstance(value.owner, nd.SplatOp):
             return self.broadcast(value, cast(TensorType, value.type).get_shape()[::-1])
         result = self.value(("transpose", value), lambda: nd.TransposeOp(value))
-        cast(Operation, result.owner).location = ir_location(where)
+        self._locate(cast(Operation, result.owner), where)
         return result
 
     def visited_by_column(self) -> set[int]:
@@ -159,6 +169,17 @@ class Trace:
             elif isinstance(op, nd.StoreOp) and isinstance(op.value.owner, nd.TransposeOp):
                 by_column.add(block.args.index(op.dest))
         return by_column
+
+    def unknown(self, shape: tuple[int, ...], dtype: npt.DTypeLike) -> Tracer:
+        """A stand-in for what an operation that is not supported would have given."""
+        return Tracer(self, shape, np.dtype(dtype))
+
+    def collected(self, last: PtocError | None = None) -> PtocError:
+        """The first error, with the others that came before ``last`` and that one; each once."""
+        errors = {(each.where, each.message): each for each in (*self.errors, *([] if last is None else [last]))}
+        first, *others = errors.values()
+        first.others = tuple(other for other in others if other is not first)
+        return first
 
     def written(self, argument: int) -> SSAValue:
         """Note that an argument changes; its memref."""
@@ -236,7 +257,7 @@ class Tracer:
 
     def __len__(self) -> int:
         if not self.shape:
-            raise unsupported("len() of a number")
+            raise unsupported("len() of a number", hint="numpy has none either; its shape is ()")
         return self.shape[0]
 
     @property
@@ -250,19 +271,29 @@ class Tracer:
             raise UnsupportedError(
                 "the transposes of a stack of matrices are supported as an operand of a matmul only",
                 where=self._where,
+                operands=describe(self),
+                rule="transposes",
                 hint="transpose an argument before the call",
             )
         if self._transpose_of is not None:
             return self.trace.transposed(self._transpose_of.read(), self._where)
         if self.argument is not None:
             return self.trace.load(self.argument)
-        assert self._value is not None
+        if self._value is None:
+            raise self.trace.collected()
         return self._value
+
+    @property
+    def unknown(self) -> bool:
+        """Whether it stands for what an operation that is not supported would have given."""
+        return self.argument is None and self._value is None and self._transpose_of is None
 
     def replace(self, value: SSAValue) -> None:
         """Give an array new contents, as an in-place operation does."""
         if self.stack_of_transposes is not None:
-            raise unsupported("assigning into the transposes of a stack of matrices", hint="assign into the stack")
+            raise unsupported(
+                "assigning into the transposes of a stack of matrices", hint="assign into the stack", rule="assignment"
+            )
         if self._transpose_of is not None:
             self._transpose_of.replace(self.trace.transposed(value, self._where))
         elif self.argument is not None:
@@ -287,14 +318,18 @@ class Tracer:
     def T(self) -> Tracer:
         """The transpose, a view: what is written to either is seen in both."""
         if self.ndim > 2:
-            raise unsupported("reversing the axes of a stack of matrices", hint="x.mT transposes each of them")
+            raise unsupported(
+                f"reversing the axes of {describe(self)}", hint="x.mT transposes each matrix", rule="transposes"
+            )
         return self if self.ndim < 2 else self.mT
 
     @property
     def mT(self) -> Tracer:
         """The transpose, or that of each matrix of a stack."""
         if self.ndim < 2:
-            raise unsupported(f"the matrix transpose of an array of {self.ndim} dimensions")
+            raise unsupported(
+                f"the matrix transpose of {describe(self)}", hint="it takes two dimensions or more", rule="transposes"
+            )
         if self._transpose_of is not None:
             return self._transpose_of
         shape = (*self.shape[:-2], self.shape[-1], self.shape[-2])
@@ -303,17 +338,20 @@ class Tracer:
     def transpose(self, *axes: Any) -> Tracer:
         from ptoc.functions import transpose
 
-        return transpose(self, axes[0] if len(axes) == 1 else axes or None)
+        with about("transposes", self):
+            return transpose(self, axes[0] if len(axes) == 1 else axes or None)
 
     def swapaxes(self, axis1: int, axis2: int) -> Tracer:
         from ptoc.functions import swapaxes
 
-        return swapaxes(self, axis1, axis2)
+        with about("transposes", self):
+            return swapaxes(self, axis1, axis2)
 
     def astype(self, dtype: npt.DTypeLike, *args: Any, **kwargs: Any) -> Tracer:
         from ptoc.functions import astype
 
-        return astype(self, dtype)
+        with about("conversions", self):
+            return astype(self, dtype)
 
     def clip(self, *args: Any, **kwargs: Any) -> Any:
         return np.clip(self, *args, **kwargs)  # type: ignore[call-overload]
@@ -327,7 +365,8 @@ class Tracer:
     def reshape(self, *shape: Any, order: str = "C") -> Any:
         from ptoc.functions import reshape
 
-        return reshape(self, shape[0] if len(shape) == 1 else shape, order)
+        with about("maxima", self):
+            return reshape(self, shape[0] if len(shape) == 1 else shape, order)
 
     def copy(self, order: str = "C") -> Tracer:
         return self.trace.tracer(self.read(), self.dtype)
@@ -344,41 +383,57 @@ class Tracer:
     def __getitem__(self, key: Any) -> Any:
         from ptoc.functions import getitem
 
-        return getitem(self, key)
+        with about("indexing", self, *(x for x in (key,) if isinstance(x, Tracer))):
+            return getitem(self, key)
 
     def __setitem__(self, key: Any, value: Any) -> None:
         from ptoc.functions import setitem
 
-        setitem(self, key, value)
+        with about("assignment", self, *(x for x in (key, value) if isinstance(x, Tracer))):
+            setitem(self, key, value)
 
     def __setattr__(self, name: str, value: Any) -> None:
         if name in self.__dict__ and name != "_value":
-            raise unsupported(f"assigning to the {name} of an array", hint="an array keeps its shape and dtype")
+            raise unsupported(
+                f"assigning to the {name} of {describe(self)}", hint="an array keeps both", rule="assignment"
+            )
         super().__setattr__(name, value)
 
     # -- what a kernel cannot ask -----------------------------------------------------------------
 
     def __bool__(self) -> NoReturn:
         raise unsupported(
-            "a Python condition depends on the contents of an array",
-            hint="select element by element with np.where or a masked assignment",
+            f"a Python condition on the contents of {describe(self)}",
+            hint="select element by element with np.where(mask, a, b); `m and n` is np.where(m, n, False)",
+            rule="control-flow",
         )
 
     def __delitem__(self, key: Any) -> NoReturn:
-        raise unsupported("deleting elements of an array", hint="an array keeps its shape and dtype")
+        raise unsupported(
+            f"deleting elements of {describe(self)}", hint="an array keeps its shape and dtype", rule="assignment"
+        )
 
     def __iter__(self) -> NoReturn:
-        raise unsupported("iterating over an array", hint="use whole-array expressions")
+        raise unsupported(
+            f"iterating over {describe(self)}",
+            hint="use whole-array expressions; a loop over range(x.shape[0]) is run while tracing",
+            rule="control-flow",
+        )
 
     def _no_number(self) -> NoReturn:
-        raise unsupported("an array element is used as a Python number", hint="use whole-array expressions")
+        raise unsupported(
+            f"using an element of {describe(self)} as a Python number",
+            hint="use whole-array expressions; contents are not known while a kernel is traced",
+            rule="control-flow",
+        )
 
     __int__ = __float__ = __index__ = __complex__ = __round__ = __trunc__ = _no_number
 
     def __array__(self, *args: Any, **kwargs: Any) -> NoReturn:
         raise unsupported(
-            "a numpy function asks for the contents of an array",
+            f"a numpy function that asks for the contents of {describe(self)}",
             hint="only the functions listed in the README can be traced",
+            rule="control-flow",
         )
 
     def __getattr__(self, name: str) -> NoReturn:
@@ -386,7 +441,7 @@ class Tracer:
             raise AttributeError(name)
         if not hasattr(np.ndarray, name):
             raise AttributeError(f"an array has no attribute {name!r}")
-        raise unsupported(f"ndarray.{name}")
+        raise unsupported(f"ndarray.{name} of {describe(self)}")
 
     def __repr__(self) -> str:
         return f"<traced array {'x'.join(map(str, self.shape))} {self.dtype}>"
@@ -440,12 +495,34 @@ for _name, _ufunc in {
     setattr(Tracer, f"__{_name}__", lambda self, _ufunc=_ufunc: _ufunc(self))
 
 
-SUPPORTED = (
-    "supported: np.matmul, @, np.dot; c + matmul; what README lists around a matmul; the six comparisons; "
-    "np.where; dst[mask] = src[mask] or a scalar; np.copyto(…, where=…); ptoc.scatter"
-)
+ELSEWHERE = "compute it with numpy before or after the call; the README lists what a kernel may do"
 
 
-def unsupported(what: str, *, hint: str | None = None) -> PtocError:
+def unsupported(what: str, *, hint: str | None = None, rule: str | None = None) -> UnsupportedError:
     """The error for something that kernels cannot do, at the line that asks for it."""
-    return UnsupportedError(f"{what} is not supported in a kernel", where=caller_location(), hint=hint or SUPPORTED)
+    message = f"{what} is not supported in a kernel"
+    return UnsupportedError(message, where=caller_location(), rule=rule, hint=hint or ELSEWHERE)
+
+
+def describe(*operands: Any) -> str:
+    """Operands as errors show them: shapes and dtypes of arrays, numbers as they are written."""
+    return " and ".join(map(_describe, operands))
+
+
+def _describe(operand: Any) -> str:
+    if isinstance(operand, Tracer | np.ndarray) and (isinstance(operand, Tracer) or operand.ndim):
+        return f"{'x'.join(map(str, operand.shape)) or 'a single'} {operand.dtype}"
+    number = operand is None or isinstance(operand, bool | int | float | complex | np.generic | np.ndarray)
+    return repr(operand) if number else f"a {type(operand).__name__}"
+
+
+@contextmanager
+def about(rule: str, *operands: Any) -> Iterator[None]:
+    """Around what may be refused: errors that do not say it name this rule and these operands, if any is an array."""
+    try:
+        yield
+    except PtocError as error:
+        arrays = any(isinstance(x, Tracer) for x in operands)
+        named = rule if isinstance(error, UnsupportedError) else None
+        error.complete(rule=named, operands=describe(*operands) if arrays else None)
+        raise

@@ -11,7 +11,7 @@ import numpy.typing as npt
 from ptoc.arrays import ArraySpec, copy_with_strides
 from ptoc.comparing import UNORDERED, Mismatch, canonical_bits, first_mismatch, pattern, ulp_distance
 from ptoc.errors import ArgumentError
-from ptoc.kernel import Call, Kernel, jit
+from ptoc.kernel import KERNEL_FIRST, Call, Kernel, jit
 from ptoc.launch import address_of, check_arguments, run
 
 if TYPE_CHECKING:
@@ -19,6 +19,12 @@ if TYPE_CHECKING:
     from ptoc.runtime import Finding, Machine
 
 Array = npt.NDArray[Any]
+
+
+MANY_ULP = 256
+"""A distance from plain numpy that wants a word."""
+
+MANY_ULP_EXPLAINED = "docs/numerics.md#float-matrix-products"
 
 
 @dataclass(frozen=True)
@@ -110,7 +116,8 @@ class Report:
     def verdict(self) -> str:
         """One line."""
         if self.ok:
-            return f"{self.kernel}: bits equal to numpy in PTO order; plain numpy within {self.max_ulp} ulp"
+            why = f", which rounding explains ({MANY_ULP_EXPLAINED})" if self.max_ulp > MANY_ULP else ""
+            return f"{self.kernel}: bits equal to numpy in PTO order; plain numpy within {self.max_ulp} ulp{why}"
         bad = [c.name for c in self.comparisons if not c.ok]
         if not bad:
             return f"{self.kernel}: WRONG, {self.harmful[0].kind}"
@@ -128,7 +135,9 @@ def validate(kernel: Any, *args: Any, **kwargs: Any) -> Report:
     """
     if not isinstance(kernel, Kernel):
         if not callable(kernel):
-            raise ArgumentError(f"validate takes a kernel, not a {type(kernel).__name__}")
+            raise ArgumentError(
+                f"validate takes a kernel, not a {type(kernel).__name__}", rule="arguments", hint=KERNEL_FIRST
+            )
         kernel = jit(kernel)
     call = kernel.bind(args, kwargs)
     arrays, names = call.arrays, call.names
@@ -138,7 +147,7 @@ def validate(kernel: Any, *args: Any, **kwargs: Any) -> Report:
         Call(kernel, arrays, names, call.positional).apply(*plain_arrays)
         return Report(kernel.name)
     program = kernel.program_for(*args, **kwargs)
-    check_arguments(specs, program.kinds, names, arrays)
+    check_arguments(specs, program.kinds, names, arrays, program.modules["nd"])
     with np.errstate(all="ignore"):
         plain = call.apply(*plain_arrays)
 

@@ -57,7 +57,7 @@ def _give_up(translation: _Translation, reason: DoesNotFit) -> None:
     reject(
         op,
         f"tile registers: {reason}",
-        rule="Local tile registers",
+        rule="rings",
         hint="split the kernel into smaller ones",
     )
 

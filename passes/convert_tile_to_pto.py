@@ -100,7 +100,7 @@ def _first_that_fits(
                 failure = str(reason)
         if fallback is not None:
             fallback.apply(ctx, module)
-    reject(function, failure, rule="the scalar subset has 24 GPRs and no spilling")
+    reject(function, failure, rule="registers", hint="split the kernel into smaller ones")
 
 
 def data_offsets(data: Sequence[tile.GlobalOp | pto.DataOp]) -> dict[str, int]:

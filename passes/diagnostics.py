@@ -11,8 +11,9 @@ from xdsl.ir import Operation
 class Diagnostic(Exception):
     """A kernel that this compiler rejects.
 
-    ``where`` is (file, line, column) of the kernel's source when the operation knows it; ``rule`` names what was
-    broken, ``hint`` says what to do.
+    ``where`` is (file, line, column) of the kernel's source when the operation knows it, and ``op`` that operation;
+    ``rule`` names what was broken, as ``ptoc.rules`` lists it, ``hint`` says what to do. ``others`` are further
+    rejects of the same pass.
     """
 
     def __init__(
@@ -20,14 +21,17 @@ class Diagnostic(Exception):
         message: str,
         *,
         where: tuple[str, int, int] | None = None,
+        op: Operation | None = None,
         rule: str | None = None,
         hint: str | None = None,
     ) -> None:
         super().__init__(message)
         self.message = message
         self.where = where
+        self.op = op
         self.rule = rule
         self.hint = hint
+        self.others: list[Diagnostic] = []
 
 
 def source_of(op: Operation) -> tuple[str, int, int] | None:
@@ -40,4 +44,4 @@ def source_of(op: Operation) -> tuple[str, int, int] | None:
 
 def reject(op: Operation, message: str, *, rule: str | None = None, hint: str | None = None) -> NoReturn:
     """Raise a ``Diagnostic`` that points at the source of ``op``."""
-    raise Diagnostic(message, where=source_of(op), rule=rule, hint=hint)
+    raise Diagnostic(message, where=source_of(op), op=op, rule=rule, hint=hint)

@@ -150,6 +150,7 @@ def started(op: Operation, e: Epilogue, other: SSAValue) -> Epilogue | None:
         reject(
             op,
             "a sum that starts from an array that is not an argument is not supported",
+            rule="outside-arrays",
             hint="make it an argument of the kernel; ptoc compiles for arguments",
         )
     if e.bare and e.acc is None:
@@ -160,12 +161,12 @@ def started(op: Operation, e: Epilogue, other: SSAValue) -> Epilogue | None:
         _refuse(
             op,
             "adding a number to multiples of sums",
-            rule="B.FPATR rounds the product before it adds the offset",
+            rule="rounding",
             hint="write np.rint(sums * scale) + offset, or add to the sums themselves",
         )
     fraction = next((n for n in _each(number) if n != int(n)), None)
     if fraction is not None:
-        _refuse(op, f"adding {fraction} to rounded numbers", hint="an offset is a whole number")
+        _refuse(op, f"adding {fraction} to rounded numbers", rule="rounding", hint="an offset is a whole number")
     if e.clamped:
         _refuse(op, "adding an offset behind np.clip", hint="add it in front: np.clip(np.rint(x) + offset, low, high)")
     return replace(e, offset=_by_column(lambda x, y: int(x + y), e.offset, number))
@@ -188,7 +189,7 @@ def reject_ldexp(op: Operation) -> NoReturn:
     reject(
         op,
         "this np.ldexp is not supported",
-        rule="CScale divides each row of the float32 matrix C by 2 to the power of a byte, before products are added",
+        rule="row-exponents",
         hint="write np.ldexp(c, -e.astype(np.int32)[:, None]) + np.matmul(...), with uint8 e of one element per row",
     )
 
@@ -212,13 +213,14 @@ def _check_fp19(op: Operation, numbers: Numbers) -> None:
 
 
 def _check_one_fp19(op: Operation, number: Number) -> None:
-    if not number > 0:
-        _refuse(op, f"multiplying sums by {number}", hint="scales and slopes are positive; np.maximum(x, 0) is ReLU")
+    if not 0 < number < float("inf"):
+        hint = "use a positive finite factor, or multiply after the call; np.maximum(x, 0) is ReLU"
+        _refuse(op, f"multiplying sums by {number}", rule="fp19", hint=hint)
     if postprocess.fp19(number) is None:
         _refuse(
             op,
             f"multiplying sums by {_shown(number)}, which the machine does not hold,",
-            rule="scales and slopes are FP19: 8 bits of exponent, 10 of fraction",
+            rule="fp19",
             hint=f"the nearest such number is {postprocess.nearest_fp19(number)!r}",
         )
 
@@ -229,14 +231,14 @@ def activated(op: Operation, e: Epilogue) -> Epilogue:
         reject(
             op,
             "np.maximum(x, 0) of an unsigned sum that is read as a signed one is not supported",
-            rule="B.FPATR ReluMode acts on a matmul's accumulator, and an unsigned one is never negative",
+            rule="relu",
             hint="sum in uint32, where np.maximum(x, 0) changes nothing",
         )
     if e.offset or e.shift or (e.clamped and not (e.low or 0) <= 0 <= (e.high or 0)):
         _refuse(
             op,
             "np.maximum(x, 0) behind an offset, a shift or np.clip",
-            rule="B.FPATR ReluMode acts on the accumulator, before it is rounded and offset",
+            rule="relu",
             hint="apply it to the sums themselves",
         )
     return replace(e, slope=0.0)
@@ -302,7 +304,7 @@ def shifted(op: Operation, e: Epilogue, places: Numbers | None) -> Epilogue:
         _refuse(
             op,
             "this >>",
-            rule="PreQuantMode 13 shifts an int32 sum by 1 to 16 places",
+            rule="shifts",
             hint="np.clip(sums >> 8, -32768, 32767).astype(np.int16), with int32 sums that nothing else was done to",
         )
     assert places is not None
@@ -326,7 +328,7 @@ def encoded(op: Operation, e: Epilogue) -> Epilogue:
         _refuse(
             op,
             f"ptoc.hifloat8 of {e.accumulator.numpy_name} sums",
-            rule="PreQuantMode makes HiF8 of float32 sums",
+            rule="conversions",
             hint=f"{e.accumulator.numpy_name} sums become {_targets(e.accumulator)}",
         )
     return replace(e, dtype=dtypes.U8, converted=True, hif8=True)
@@ -347,7 +349,8 @@ def finished(
     product = e.product
     _check_columns(op, e)
     if product.axes and e.c_scale is not None:
-        reject(op, "np.ldexp beside a stack of products is not supported", hint="divide before the call")
+        what = "np.ldexp beside a stack of products is not supported"
+        reject(op, what, rule="row-exponents", hint="divide before the call")
     return nd.MatmulAccOp(
         product.a,
         product.b,
@@ -373,7 +376,7 @@ def _check_columns(op: Operation, e: Epilogue) -> None:
         reject(
             op,
             "a constant array beside the product of a matrix and a vector is not supported",
-            rule="parameters of B.FPATR differ by column, and these sums are a column",
+            rule="columns",
             hint="multiply from the left, np.matmul(vector, matrix): those sums are a row",
         )
 
@@ -388,7 +391,7 @@ def _post(op: Operation, e: Epilogue) -> Post:
         _refuse(
             op,
             f"a float64 result of {e.accumulator.numpy_name} sums",
-            rule="B.FPATR converts the sums once, at the end",
+            rule="conversions",
             hint=f"end with astype; {e.accumulator.numpy_name} sums become {_targets(e.accumulator)}",
         )
     parameterless = e.scale == 1.0 and not e.offset and postprocess.conversion(e.accumulator, target, "") is not None
@@ -396,14 +399,14 @@ def _post(op: Operation, e: Epilogue) -> Post:
         _refuse(
             op,
             f"astype from {e.accumulator.numpy_name} sums to {target.numpy_name}",
-            rule="PreQuantMode names what the sums are converted to",
+            rule="conversions",
             hint=f"{e.accumulator.numpy_name} sums become {_targets(e.accumulator)}",
         )
     if target.packed and e.product.is_column:
         reject(
             op,
             f"{target.numpy_name} of the product of a matrix and a vector is not supported",
-            rule="two elements share a byte, and TSTORE steps from row to row by whole bytes",
+            rule="packed-rows",
             hint="reshape the vector to a matrix of one column before the call",
         )
     scale = None if parameterless else e.scale
@@ -416,14 +419,14 @@ def _post(op: Operation, e: Epilogue) -> Post:
         _refuse(
             op,
             f"rounded sums as {_name(target)}",
-            rule="B.FPATR rounds to integers only where the result is one",
+            rule="rounding",
             hint="end with astype(np.int8) or astype(np.int16)",
         )
     if e.clamped and target == e.accumulator:
         _refuse(
             op,
             f"np.clip of {target.numpy_name} sums",
-            rule="B.FPATR clamps where it converts",
+            rule="clamping",
             hint=f"end with astype; {target.numpy_name} sums become {_targets(target)}",
         )
     if e.clamped:
@@ -439,7 +442,7 @@ def _integer_rounding(op: Operation, e: Epilogue, target: DType) -> Rounding:
         _refuse(
             op,
             f"an offset of {beyond} in front of {target.numpy_name}",
-            rule="the rounded product is clamped to one bit more than the result has before the offset is added",
+            rule="offsets",
             hint=f"offsets from {limits.start} to {limits.stop} give numpy's numbers",
         )
     if e.rounding is not None:
@@ -458,7 +461,7 @@ def _require_limits(op: Operation, e: Epilogue, target: DType) -> None:
         _refuse(
             op,
             f"{_name(target)} {given}",
-            rule="B.FPATR clamps to the limits of the result's type",
+            rule="clamping",
             hint=f"write {_name(target)}({clipped})" if e.hif8 else f"write {clipped}.astype({_name(target)})",
         )
 
@@ -499,4 +502,4 @@ def _targets(accumulator: DType) -> str:
 
 
 def _refuse(op: Operation, what: str, *, hint: str, rule: str | None = None) -> NoReturn:
-    reject(op, f"{what} is not supported", rule=rule or "B.FPATR: scale, round, offset, clamp", hint=hint)
+    reject(op, f"{what} is not supported", rule=rule or "post-processing", hint=hint)

@@ -17,7 +17,7 @@ from xdsl.passes import ModulePass
 
 from ptoc.dialects import nd
 from ptoc.passes import epilogues
-from ptoc.passes.diagnostics import reject
+from ptoc.passes.diagnostics import Diagnostic, reject
 from ptoc.passes.epilogues import Epilogue, element_of, number_of, numbers_of
 from ptoc.passes.maxima import Maximum, from_initial, hosts_of, of_sums
 from ptoc.passes.rewriting import erase_dead, the_function
@@ -33,13 +33,27 @@ class FuseEpilogue(ModulePass):
         erase_dead(block)
         known: dict[SSAValue, Epilogue] = {}
         maxima: dict[SSAValue, Maximum] = {}
+        rejected: list[Diagnostic] = []
+        lost: set[SSAValue] = set()
         for each in list(block.ops):
-            maximum = _read_maximum(each, known, maxima)
-            epilogue = None if maximum is not None else _read(each, known)
+            if not lost.isdisjoint(each.operands):
+                # What is computed from a rejected value cannot be judged.
+                lost.update(each.results)
+                continue
+            try:
+                maximum = _read_maximum(each, known, maxima)
+                epilogue = None if maximum is not None else _read(each, known)
+            except Diagnostic as diagnostic:
+                rejected.append(diagnostic)
+                lost.update(each.results)
+                continue
             if maximum is not None:
                 maxima[each.results[0]] = maximum
             elif epilogue is not None:
                 known[each.results[0]] = epilogue
+        if rejected:
+            rejected[0].others = rejected[1:]
+            raise rejected[0]
         _write(block, known, maxima)
         erase_dead(block)
 
@@ -76,7 +90,7 @@ def _check_left(op: Operation) -> None:
         reject(
             op,
             "np.abs is supported in front of a maximum only",
-            rule="B.FPATR MaxAbsEn: magnitudes are compared, not stored",
+            rule="maxima",
             hint="np.abs(sums).max(axis=1), with the sums of a matmul",
         )
     if isinstance(op, nd.CastOp):
@@ -84,7 +98,7 @@ def _check_left(op: Operation) -> None:
             op,
             f"astype from {element_of(op.source).numpy_name} to {element_of(op.result).numpy_name}"
             " is not supported here",
-            rule="B.FPATR converts a matmul's accumulator",
+            rule="conversions",
             hint="use astype on matmul operands (to widen them) or on the sums of a matmul (to narrow them)",
         )
 
@@ -152,7 +166,7 @@ def _reject_array(op: Operation) -> NoReturn:
     reject(
         op,
         f"{_WORDS[type(op)]} is supported on the result of a matmul only",
-        rule="B.FPATR post-processes a matmul's accumulator",
+        rule="post-processing",
         hint="apply it directly to (c +) np.matmul(...)",
     )
 
@@ -166,7 +180,7 @@ def _add(op: nd.AddOp, known: dict[SSAValue, Epilogue]) -> Epilogue:
     reject(
         op,
         "this sum is not the accumulation of a matmul",
-        rule="TMATMUL_ACC computes C + A @ B in the accumulator type, once per product",
+        rule="accumulation",
         hint="write c + np.matmul(a, b, dtype=c.dtype), and apply np.maximum or astype afterwards",
     )
 

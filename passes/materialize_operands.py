@@ -48,7 +48,7 @@ def _refuse_transposes(function: func.FuncOp) -> None:
             reject(
                 op,
                 "the transpose of an array is supported as an operand of a matmul only",
-                rule="TLOAD and TSTORE step through the columns of a row element by element",
+                rule="transposes",
                 hint="transpose an argument before the call; what lies column by column is copied once",
             )
 

@@ -62,7 +62,7 @@ def of_sums(op: nd.MaxOp, known: Mapping[SSAValue, Epilogue]) -> Maximum:
         reject(
             op,
             f"the maxima of groups of {group} columns are not supported",
-            rule="B.FPATR GroupNCode",
+            rule="groups",
             hint=f"groups have {', '.join(map(str, GROUP_COLUMNS[1:-1]))} or {GROUP_COLUMNS[-1]} columns",
         )
     if e.bare:
@@ -100,7 +100,7 @@ def _zeros(op: Operation) -> SSAValue:
 
 
 def _refuse(op: Operation, what: str, hint: str) -> NoReturn:
-    reject(op, f"{what} is not supported", rule="B.FPATR compares the raw sums of a matmul, row by row", hint=hint)
+    reject(op, f"{what} is not supported", rule="maxima", hint=hint)
 
 
 @dataclass

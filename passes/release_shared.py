@@ -63,7 +63,8 @@ def _make_room(module: ModuleOp, block: Block, held: Sizes) -> None:
             both = largest(held, loaded)
             if isinstance(op, tile.LoadSharedOp):
                 nbytes = sum(both.values())
-                reject(op, f"{nbytes} bytes of Shared tiles, {SHARED_POOL_BYTES} exist", rule="Shared pool")
+                what = f"{nbytes} bytes of Shared tiles, {SHARED_POOL_BYTES} exist"
+                reject(op, what, rule="shared-pool", hint="split the kernel into smaller ones")
             for region in op.regions:
                 # An iteration follows the end of the one before.
                 _make_room(module, region.block, both)

@@ -30,7 +30,8 @@ class RemoveEmpty(ModulePass):
         block = the_function(op).body.block
         for each in list(block.ops):
             if isinstance(each, nd.ScatterOp) and _is_empty(each.dest) and not _is_empty(each.value):
-                reject(each, "a displacement names no element of an array that has none")
+                what = "a displacement names no element of an array that has none"
+                reject(each, what, rule="scatter", hint="scatter into an array that has elements")
             if isinstance(each, WRITES) and (_is_empty(each.dest) or _is_empty(each.value)):
                 Rewriter.erase_op(each)
         erase_dead(block)

@@ -47,7 +47,7 @@ class TileMatmul(ModulePass):
                     for part in self._parts(product, alone=alone):
                         part.emit()
             except (DoesNotFit, NoPlan) as reason:
-                reject(matmul, str(reason), rule="Local tile pool of 256 KiB per PE")
+                reject(matmul, str(reason), rule="local-pool", hint="split the kernel into smaller ones")
             for store in stored.stores:
                 Rewriter.erase_op(store)
             if not any(result.uses for result in matmul.results):

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pickle
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
+from types import UnionType
 from typing import NamedTuple, TypeVar
 
 from ptoc.isa.image import LineRow, unpack
@@ -26,6 +27,11 @@ from ptoc.runtime.trace import CoreTrace, Trace
 from ptoc.runtime.writers import Writers
 
 DEFAULT_LOAD_ADDRESS = 0x10000
+
+
+def _require(value: object, kind: type | UnionType, what: str) -> None:
+    if not isinstance(value, kind) or isinstance(value, bool):
+        raise TypeError(f"{what}, not a {type(value).__name__}")
 
 
 class Machine:
@@ -51,6 +57,10 @@ class Machine:
         order_seed: int | None = None,
         cores: int = 1,
     ) -> None:
+        _require(cores, int, "cores is a number of cores")
+        _require(load_address, int, "load_address is a number")
+        _require(memory, Memory | None, "memory is a ptoc.runtime.Memory")
+        _require(order_seed, int | None, "order_seed is a number or None")
         if cores < 1:
             raise ValueError(f"a machine has at least one core, not {cores}")
         self.memory = memory or Memory()
@@ -100,11 +110,13 @@ class Machine:
         code is of (without it the newest); ``RevisionError`` when there is none of that name. The return
         address and ``ra`` become the halt address.
         """
+        _require(code, bytes | bytearray | memoryview, "code is bytes, as `assemble(text, raw=True)` gives them")
         for processor in self.processors:
             processor.load(code, entry=entry, isa=isa)
 
     def load_image(self, image: bytes) -> None:
         """Install a whole program image, with its source lines; its data is the launcher's to map."""
+        _require(image, bytes | bytearray | memoryview, "image is bytes, as `assemble(text)` gives them")
         unpacked = unpack(image)
         self.load(unpacked.code, entry=unpacked.entry, isa=unpacked.isa)
         self.lines = unpacked.lines

@@ -32,6 +32,7 @@ _INTERRUPTED, _BROKEN_PIPE = 130, 141  # 128 + signal number, as shells report t
 def main(argv: Sequence[str] | None = None) -> int:
     """Run one command; its exit code."""
     arguments = list(sys.argv[1:] if argv is None else argv)
+    _replace_closed_streams()
     try:
         status = _command(arguments)
         sys.stdout.flush()
@@ -89,6 +90,13 @@ def _complain(error: Exception) -> None:
     from ptoc.cli.complaints import describe
 
     print(describe(error), file=sys.stderr)
+
+
+def _replace_closed_streams() -> None:
+    """Python has no stdout or stderr when they were closed before it began: what goes there is lost, as asked for."""
+    for name in ("stdout", "stderr"):
+        if getattr(sys, name) is None:
+            setattr(sys, name, open(os.devnull, "w", encoding="utf-8"))  # noqa: SIM115
 
 
 def _discard_stdout() -> None:

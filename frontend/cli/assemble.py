@@ -25,8 +25,9 @@ def main(arguments: Sequence[str]) -> int:
         text = output.read_bytes(options.file).decode()
         data = assemble(text, raw=options.raw, file=name)
     except UnicodeDecodeError:
-        raise InputError(f"{name} is not text in UTF-8", hint="`ptoc dis` prints an image as text") from None
+        hint = "`ptoc dis` prints an image as text"
+        raise InputError(f"{name} is not text in UTF-8", rule="assembly", hint=hint) from None
     except AssemblyError as error:
-        raise InputError(str(error)) from None
+        raise InputError(str(error), rule="assembly", hint="docs/isa shows how every command is written") from None
     output.write_bytes(data, options.output)
     return GOOD

@@ -88,6 +88,6 @@ def parse_spec(text: str) -> ArraySpec:
         steps = [int(match[3]) * math.prod(shape[n:-1]) for n in range(1, len(shape))]
         return spec(shape, plain.dtype, (*steps, plain.dtype.itemsize))
     except PtocError as error:
-        raise argparse.ArgumentTypeError(f"{text!r}: {error}") from None
+        raise argparse.ArgumentTypeError(f"{text!r}: {error.message}; {error.hint}") from None
     except TypeError:
         raise argparse.ArgumentTypeError(f"{text!r}: numpy has no dtype called {match[2]}") from None

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import traceback
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from ptoc.errors import InputError, PtocError, SourceLocation, summary
+from ptoc.errors import InputError, PtocError, SourceLocation, location_in, summary
 
 
 def describe(error: Exception) -> str:
@@ -14,10 +13,13 @@ def describe(error: Exception) -> str:
     if isinstance(error, PtocError):
         return str(error)
     if isinstance(error, OSError) and error.filename is not None:
-        return f"{error.filename}: {error.strerror}"
+        return str(InputError(f"{error.filename}: {error.strerror}", hint="name a file that can be read or written"))
     if isinstance(error, OSError) and error.errno is not None:
-        return f"input or output failed: {error.strerror}"
+        return str(InputError(f"input or output failed: {error.strerror}", hint="write elsewhere, or make room"))
     return f"internal error: {summary(error)}\nhelp: please report this; PTOC_DEBUG=1 shows where it happened"
+
+
+_OWN = "Python raises this in your file; PTOC_DEBUG=1 shows the traceback"
 
 
 @contextmanager
@@ -28,25 +30,38 @@ def user_code(file: str) -> Iterator[None]:
     except PtocError:
         raise
     except SyntaxError as error:
-        raise InputError(f"SyntaxError: {error.msg}", where=_syntax_location(error, file)) from error
+        raise InputError(
+            f"SyntaxError: {error.msg}",
+            where=_syntax_location(error, file),
+            rule="kernel-files",
+            hint="Python cannot read the file: mend this line or the one before",
+        ) from error
     except SystemExit as stop:
-        raise InputError(f"{file} ends the interpreter (exit code {stop.code})") from stop
+        raise InputError(
+            f"{file} ends the interpreter (exit code {stop.code})",
+            where=_innermost(stop, file),
+            rule="kernel-files",
+            hint='the file is imported: put what a script does under `if __name__ == "__main__":`',
+        ) from stop
     except Exception as error:
         where = _innermost(error, file)
         if where is None:
             raise
-        raise InputError(summary(error), where=where) from error
+        raise InputError(summary(error), where=where, rule="kernel-files", hint=_OWN) from error
 
 
-def _innermost(error: Exception, file: str) -> SourceLocation | None:
+def _innermost(error: BaseException, file: str) -> SourceLocation | None:
     """The line of ``file`` that failed; ``None`` when code of ours failed below it, or it did not run at all."""
     where: SourceLocation | None = None
-    for frame, line in traceback.walk_tb(error.__traceback__):
+    traceback = error.__traceback__
+    while traceback is not None:
+        frame = traceback.tb_frame
         package = frame.f_globals.get("__package__") or frame.f_globals.get("__name__", "")
         if frame.f_code.co_filename == file:
-            where = SourceLocation(file, line)
+            where = location_in(frame.f_code, traceback.tb_lasti, traceback.tb_lineno)
         elif package.partition(".")[0] == "ptoc":
             where = None
+        traceback = traceback.tb_next
     return where
 
 

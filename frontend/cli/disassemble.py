@@ -24,10 +24,11 @@ def main(arguments: Sequence[str]) -> int:
     data = output.read_bytes(options.image)
     if data.startswith(MAGIC) == options.raw:
         what, hint = ("an image", "leave --raw out") if options.raw else ("no image", "--raw takes it as bare code")
-        raise InputError(f"{options.image} is {what}", hint=hint)
+        raise InputError(f"{options.image} is {what}", rule="assembly", hint=hint)
     try:
         text = disassemble(data, source=options.source)
     except (ImageError, RevisionError) as error:
-        raise InputError(f"{options.image}: {error}") from None
+        hint = "`ptoc compile --emit image` and `ptoc as` write images"
+        raise InputError(f"{options.image}: {error}", rule="assembly", hint=hint) from None
     output.write_text(text, options.output)
     return GOOD

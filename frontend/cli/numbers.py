@@ -16,6 +16,16 @@ def number(text: str) -> int:
     return value
 
 
+def cores(text: str) -> int:
+    """A number of cores that a machine can have."""
+    from ptoc.arrays import MAX_CORES
+
+    value = count(text)
+    if value > MAX_CORES:
+        raise argparse.ArgumentTypeError(f"a machine has 1 to {MAX_CORES} cores, not {text}")
+    return value
+
+
 def count(text: str) -> int:
     """A number from 1 on."""
     value = number(text)

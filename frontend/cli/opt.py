@@ -43,11 +43,13 @@ def main(arguments: Sequence[str]) -> int:
     try:
         driver.run()
     except ParseError as error:
-        raise InputError(str(error).rstrip()) from error
+        raise InputError(str(error).rstrip(), rule="ptoc-opt", hint="docs/cli.md shows the IR of a kernel") from error
     except UnicodeDecodeError as error:
-        raise InputError(f"{name} is not text in UTF-8", hint="`ptoc dis` prints an image as text") from error
+        hint = "`ptoc dis` prints an image as text"
+        raise InputError(f"{name} is not text in UTF-8", rule="ptoc-opt", hint=hint) from error
     except DiagnosticException as error:
-        raise InputError("\n".join(_lines(name, driver.running, error))) from error
+        hint = "`ptoc passes` lists the passes in their order, and what each takes"
+        raise InputError("\n".join(_lines(name, driver.running, error)), rule="ptoc-opt", hint=hint) from error
     return GOOD
 
 

@@ -17,6 +17,17 @@ def write_text(text: str, path: str | None) -> None:
         Path(path).write_text(text, encoding="utf-8")
 
 
+def check_writeable(path: str) -> None:
+    """``InputError`` when a file could not be written, before the work for it is done."""
+    folder = Path(path).parent
+    if path == STDIO or (folder.is_dir() and not Path(path).is_dir()):
+        return
+    from ptoc.errors import InputError
+
+    what = f"{path} is a directory" if folder.is_dir() else f"there is no directory {folder}"
+    raise InputError(what, hint="name a file to write, in a directory that exists")
+
+
 def write_bytes(data: bytes, path: str | None) -> None:
     """Write to a file, or to stdout for ``None`` and ``-``."""
     if path is None or path == STDIO:
@@ -33,7 +44,13 @@ def is_terminal(path: str | None) -> bool:
 
 def read_bytes(path: str) -> bytes:
     """The contents of a file, or of stdin for ``-``."""
-    return sys.stdin.buffer.read() if path == STDIO else Path(path).read_bytes()
+    if path != STDIO:
+        return Path(path).read_bytes()
+    if sys.stdin is None:
+        from ptoc.errors import InputError
+
+        raise InputError("stdin is closed", hint="name a file instead of -")
+    return sys.stdin.buffer.read()
 
 
 def print_table(title: str, rows: Mapping[str, int]) -> None:

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from ptoc.cli import FINDING, GOOD
-from ptoc.cli.numbers import count
+from ptoc.cli.numbers import cores
 
 if TYPE_CHECKING:
     from ptoc.kernel import Kernel
@@ -21,7 +21,7 @@ def main(arguments: Sequence[str]) -> int:
     parser.add_argument("-v", "--verbose", action="store_true", help="the whole report, not only the verdict")
     parser.add_argument("--stats", action="store_true", help="what the program moves, computes and occupies")
     parser.add_argument("--profile", action="store_true", help="where the simulator spends its time; runs for a second")
-    parser.add_argument("--cores", type=count, default=1, metavar="N", help="the cores that share the work")
+    parser.add_argument("--cores", type=cores, default=1, metavar="N", help="the cores that share the work")
     options = parser.parse_args(arguments)
 
     from ptoc.cli.complaints import user_code

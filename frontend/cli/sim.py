@@ -14,7 +14,7 @@ from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
 from ptoc.cli import FINDING, GOOD, output
-from ptoc.cli.numbers import count, number
+from ptoc.cli.numbers import cores, count, number
 from ptoc.isa.registers import GPR, PE_COUNT
 
 if TYPE_CHECKING:
@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from ptoc.runtime import Finding, Machine, Outcome
 
 _ROW_BYTES = 16
+IMAGE_HINT = "`ptoc compile --emit image` and `ptoc as` write images"
 
 
 class Mapping(NamedTuple):
@@ -59,7 +60,7 @@ def main(arguments: Sequence[str]) -> int:
     add("--dump", action="append", default=[], type=_range, metavar="ADDRESS:LENGTH[=FILE]",
         help="print memory after the run, or write it to a file")  # fmt: skip
     add("--max-steps", type=number, metavar="N", help="stop after N instructions")
-    add("--cores", type=count, default=1, metavar="N", help="run the program on N cores over the same memory")
+    add("--cores", type=cores, default=1, metavar="N", help="run the program on N cores over the same memory")
     add("--jobs", type=count, default=1, metavar="N", help="run the cores in N processes at once")
     add("--seed", type=number, metavar="N", help="use what the architecture leaves open as the seed N says")
     add(
@@ -81,7 +82,7 @@ def main(arguments: Sequence[str]) -> int:
     try:
         image = unpack(output.read_bytes(options.image))
     except ImageError as error:
-        raise InputError(f"{options.image}: {error}") from None
+        raise InputError(f"{options.image}: {error}", rule="assembly", hint=IMAGE_HINT) from None
     machine = Machine(cores=options.cores, order_seed=options.seed)
     machine.watch = Watch() if options.watch else None
     machine.trace = Trace() if options.trace else None
@@ -89,21 +90,25 @@ def main(arguments: Sequence[str]) -> int:
         _fill_memory(machine, options.memory, options.map)
         _set_registers(machine, image, options.gpr)
     except (ValueError, OverflowError, MemoryError) as error:
-        raise InputError(str(error)) from None
+        raise InputError(str(error), rule="ptoc-sim", hint="regions lie apart, and registers hold 64 bits") from None
     try:
         machine.load(image.code, entry=image.entry, isa=image.isa)
     except RevisionError as error:
-        raise InputError(f"{options.image}: {error}") from None
+        raise InputError(f"{options.image}: {error}", rule="revisions", hint=IMAGE_HINT) from None
     machine.lines = image.lines
     try:
         outcome = machine.run(options.max_steps, jobs=options.jobs, adversarial=options.adversarial)
     except SimulatorError as error:
-        raise InputError("\n".join([str(error), *getattr(error, "__notes__", ())])) from None
+        raise InputError(
+            "\n".join([str(error), *getattr(error, "__notes__", ())]),
+            rule="simulator",
+            hint="the program leaves what the simulator models; `ptoc dis` shows it",
+        ) from None
     finally:
         if machine.trace is not None:
             machine.trace.write(options.trace)
     findings = machine.findings
-    print("\n".join([*_report(outcome, options.cores), *_findings(findings)]))
+    print("\n".join([*_report(outcome, machine), *_findings(findings)]))
     _print_counters(machine)
     for wanted in options.dump:
         _dump(machine, wanted)
@@ -139,14 +144,19 @@ def _set_registers(machine: Machine, image: Image, given: Sequence[Register]) ->
         machine.set_gpr(register.name, register.value, register.pe)
 
 
-def _report(outcome: Outcome, cores: int) -> Iterator[str]:
+def _report(outcome: Outcome, machine: Machine) -> Iterator[str]:
+    from ptoc.definition import source_at
+
     fault = outcome.fault
-    core = f"core {outcome.core}: " if cores > 1 and outcome.status != "halted" else ""
+    core = f"core {outcome.core}: " if len(machine.processors) > 1 and outcome.status != "halted" else ""
     if fault is None:
         ends = {"waiting": "waits for a Shared tile that nothing completes", "limit": "stopped by --max-steps"}
         yield f"{core}{ends.get(outcome.status, outcome.status)} after {outcome.steps} instructions"
         return
     yield f"{core}fault: {fault}"
+    where = source_at(machine.lines, fault.pc - machine.load_address)
+    excerpt = None if where is None else where.excerpt()
+    yield from () if excerpt is None else (excerpt,)
     yield from (f"    {line}" for line in fault.text)
 
 
@@ -170,7 +180,11 @@ def _dump(machine: Machine, wanted: Range) -> None:
     try:
         data = machine.memory.read(wanted.address, wanted.length)
     except ValueError as error:
-        raise InputError(f"cannot dump {wanted.address:#x}:{wanted.length}: {error}") from None
+        raise InputError(
+            f"cannot dump {wanted.address:#x}:{wanted.length}: {error}",
+            rule="ptoc-sim",
+            hint="dump what --memory and --map have mapped",
+        ) from None
     if wanted.file is not None:
         output.write_bytes(data, wanted.file)
         return

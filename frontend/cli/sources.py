@@ -12,7 +12,8 @@ from types import ModuleType
 from typing import Any, NoReturn
 
 from ptoc.cli.complaints import user_code
-from ptoc.errors import InputError
+from ptoc.definition import Definition
+from ptoc.errors import InputError, SourceLocation
 from ptoc.kernel import Kernel
 
 REFERENCE = "FILE.py[:kernel]"
@@ -36,12 +37,14 @@ class Selection:
         given = _call_inputs(self.file, self.module, self.name)
         if isinstance(given, Mapping):
             if self.name not in given:
-                _reject_inputs(self.file, f"has no arrays for {self.name}")
+                where = Definition(self.module.inputs).result
+                _reject_inputs(self.file, f"has no arrays for {self.name}", where)
             given = given[self.name]
         if hasattr(given, "__array__"):
             return (given,)
         if not isinstance(given, tuple | list):
-            _reject_inputs(self.file, f"returns a {type(given).__name__}")
+            where = Definition(self.module.inputs).result
+            _reject_inputs(self.file, f"returns a {type(given).__name__}", where)
         return tuple(given)
 
 
@@ -53,7 +56,8 @@ def select(reference: str) -> Selection:
     """
     file, wanted = _split(reference)
     if not os.path.isfile(file):
-        raise InputError(f"there is no file {file}", hint=f"name a Python file that has a kernel: {REFERENCE}")
+        what = f"{file} is a directory" if os.path.isdir(file) else f"there is no file {file}"
+        raise InputError(what, rule="kernel-files", hint=f"name a Python file that has a kernel: {REFERENCE}")
     module = _load(file)
     kernels = {name: value for name, value in vars(module).items() if isinstance(value, Kernel)}
     if wanted is None:
@@ -94,13 +98,15 @@ def _code(source: bytes, file: str) -> Any:
     except ValueError as error:
         if isinstance(error, SyntaxError):
             raise
-        raise InputError(f"{file} is not Python source: {error}") from None
+        hint = f"name a Python file that has a kernel: {REFERENCE}"
+        raise InputError(f"{file} is not Python source: {error}", rule="kernel-files", hint=hint) from None
 
 
 def _choose(file: str, module: ModuleType, kernels: Mapping[str, Kernel]) -> str:
     own = [n for n, k in kernels.items() if k.function.__module__ == module.__name__] or list(kernels)
     if not own:
-        raise InputError(f"{file} has no kernel", hint="decorate a function of numpy arrays with @ptoc.jit")
+        hint = "decorate a function of numpy arrays with @ptoc.jit"
+        raise InputError(f"{file} has no kernel", rule="kernel-files", hint=hint)
     if len(own) == 1:
         return own[0]
     stem = os.path.splitext(os.path.basename(file))[0]
@@ -110,7 +116,8 @@ def _choose(file: str, module: ModuleType, kernels: Mapping[str, Kernel]) -> str
     candidates = [name for name in own if name in with_inputs]
     if len(candidates) == 1:
         return candidates[0]
-    raise InputError(f"{file} has several kernels: {', '.join(own)}", hint=f"name one, as in {file}:{own[0]}")
+    hint = f"name one, as in {file}:{own[0]}"
+    raise InputError(f"{file} has several kernels: {', '.join(own)}", rule="kernel-files", hint=hint)
 
 
 def _kernels_with_inputs(file: str, module: ModuleType) -> set[str]:
@@ -126,25 +133,42 @@ def _call_inputs(file: str, module: ModuleType, kernel: str) -> Any:
     function = getattr(module, "inputs", None)
     if not callable(function):
         _reject_inputs(file, "is missing")
+    required = [p.name for p in inspect.signature(function).parameters.values() if _is_required(p)]
+    keywords = inspect.getfullargspec(function).kwonlyargs
+    if len(required) > 1 or set(required) & set(keywords):
+        _reject_inputs(file, f"has the parameters {', '.join(required)}", Definition(function).name)
     with user_code(file):
         return function(kernel) if _takes_name(function) else function()
+
+
+def _is_required(parameter: inspect.Parameter) -> bool:
+    star = parameter.kind in (inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD)
+    return parameter.default is inspect.Parameter.empty and not star
 
 
 def _takes_name(function: Any) -> bool:
     """Whether ``inputs`` wants the kernel's name: its first parameter has no default, or is called ``kernel``."""
     first = next(iter(inspect.signature(function).parameters.values()), None)
-    return first is not None and (first.default is inspect.Parameter.empty or first.name == "kernel")
+    return first is not None and (_is_required(first) or first.name == "kernel")
 
 
-def _reject_inputs(file: str, what: str) -> NoReturn:
+def _reject_inputs(file: str, what: str, where: SourceLocation | None = None) -> NoReturn:
     raise InputError(
         f"the example inputs of {file}: inputs() {what}",
-        hint="define inputs() so that it returns the kernel's arrays as a tuple, or {kernel name: arrays}",
+        where=where,
+        rule="kernel-files",
+        hint="define inputs(), or inputs(kernel) with the kernel's name, to return its arrays as a tuple,"
+        " or {kernel name: arrays}",
     )
 
 
 def _reject_name(file: str, module: ModuleType, wanted: str, kernels: Mapping[str, Kernel]) -> NoReturn:
     if callable(getattr(module, wanted, None)):
-        raise InputError(f"{wanted} in {file} is not a kernel", hint="decorate it with @ptoc.jit")
+        raise InputError(
+            f"{wanted} in {file} is not a kernel",
+            where=Definition(getattr(module, wanted)).name,
+            rule="kernel-files",
+            hint="decorate it with @ptoc.jit",
+        )
     names = f"its kernels are {', '.join(kernels)}" if kernels else "it has none; decorate a function with @ptoc.jit"
-    raise InputError(f"{file} has no kernel called {wanted!r}", hint=names)
+    raise InputError(f"{file} has no kernel called {wanted!r}", rule="kernel-files", hint=names)

@@ -6,13 +6,13 @@ import argparse
 from collections.abc import Sequence
 
 from ptoc.cli import FINDING, GOOD
-from ptoc.cli.numbers import count
+from ptoc.cli.numbers import cores
 
 
 def main(arguments: Sequence[str]) -> int:
     parser = argparse.ArgumentParser(prog="ptoc validate", description=__doc__)
     parser.add_argument("kernel", metavar="FILE.py[:kernel]", help="a file with @ptoc.jit kernels and inputs()")
-    parser.add_argument("--cores", type=count, default=1, metavar="N", help="the cores that share the work")
+    parser.add_argument("--cores", type=cores, default=1, metavar="N", help="the cores that share the work")
     parser.add_argument(
         "--bisect", action="store_true", help="of a wrong kernel, name the first pass after which its results change"
     )
@@ -22,11 +22,13 @@ def main(arguments: Sequence[str]) -> int:
     options = parser.parse_args(arguments)
 
     from ptoc.cli.complaints import user_code
-    from ptoc.cli.output import write_text
+    from ptoc.cli.output import check_writeable, write_text
     from ptoc.cli.sources import select
     from ptoc.errors import CompileError, ProgramFault, UnsupportedError
     from ptoc.validation import validate
 
+    if options.reduce:
+        check_writeable(options.reduce)
     selected = select(options.kernel)
     inputs = selected.inputs()
     kernel = selected.on(options.cores)
@@ -40,6 +42,9 @@ def main(arguments: Sequence[str]) -> int:
         else:
             print(report)
             if report.ok:
+                asked = [name for name in ("bisect", "reduce") if getattr(options, name)]
+                if asked:
+                    print(f"{selected.name} is right, so there is nothing to {' or '.join(asked)}")
                 return GOOD
         if options.bisect:
             from ptoc.bisection import bisect

@@ -39,10 +39,29 @@ def test_several_cores_share_the_work(ptoc: Run, write: Write) -> None:
     assert ptoc("validate", "--cores", "4", file) == ptoc("validate", file)
 
 
-def test_bisect_and_reduce_of_a_good_kernel_do_nothing(ptoc: Run, write: Write) -> None:
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        (("--bisect",), "to bisect"),
+        (("--reduce", "case.py"), "to reduce"),
+        (("--bisect", "--reduce", "case.py"), "to bisect or reduce"),
+    ],
+)
+def test_bisect_and_reduce_of_a_good_kernel_say_so(
+    options: tuple[str, ...], words: str, ptoc: Run, write: Write
+) -> None:
     file = write(LINEAR)
-    assert ptoc("validate", "--bisect", "--reduce", "case.py", file) == ptoc("validate", file)
+    asked, plain = ptoc("validate", *options, file), ptoc("validate", file)
+    assert asked.status == 0
+    assert asked.out == plain.out + f"linear is right, so there is nothing {words}\n"
     assert not Path("case.py").exists()
+
+
+@pytest.mark.parametrize(("path", "words"), [("no/such/case.py", "no directory no/such"), (".", ". is a directory")])
+def test_where_a_reduced_case_goes_is_looked_at_first(path: str, words: str, ptoc: Run, write: Write) -> None:
+    result = ptoc("validate", "--reduce", path, write(LINEAR))
+    assert (result.status, result.out) == (1, "")
+    assert words in result.err.splitlines()[0]
 
 
 def test_bisect_and_reduce_of_a_wrong_one(ptoc: Run, write: Write, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -164,7 +183,7 @@ BAD_FILES = {
     "not a kernel": (
         LINEAR,
         "linear.py:inputs",
-        "inputs in linear.py is not a kernel\nhelp: decorate it with @ptoc.jit",
+        "linear.py:9:5: inputs in linear.py is not a kernel\n    9 | def inputs():\n      |     ^^^^^^\nhelp: decorate",
     ),
     "no inputs": (
         PAIR,
@@ -176,30 +195,34 @@ BAD_FILES = {
     "too few inputs": (
         PAIR + "\ndef inputs():\n    return np.float32([1])\n",
         "linear.py:keep",
-        "linear.py:5: keep: missing a required argument: 'dst'",
+        "linear.py:6:5: keep(src, dst), given 1 array: missing a required argument: 'dst'\n",
     ),
     "syntax": (
         "x = 1\ny = (2 +\n",
         "linear.py",
-        "linear.py:2: SyntaxError: '(' was never closed\n    y = (2 +\n        ^",
+        "linear.py:2:5: SyntaxError: '(' was never closed\n    2 | y = (2 +\n      |     ^\n",
     ),
-    "import": ("\nimport nowhere_to_be_found\n", "linear.py", "linear.py:2: ModuleNotFoundError: No module named"),
-    "crash at import": ("\n\n1 / 0\n", "linear.py", "linear.py:3: ZeroDivisionError: division by zero"),
+    "import": ("\nimport nowhere_to_be_found\n", "linear.py", "linear.py:2:1: ModuleNotFoundError: No module named"),
+    "crash at import": ("\n\n1 / 0\n", "linear.py", "linear.py:3:1: ZeroDivisionError: division by zero"),
     "exit at import": ("import sys\nsys.exit(3)\n", "linear.py", "linear.py ends the interpreter (exit code 3)"),
-    "crash in inputs": ("def inputs():\n    return nothing\n" + PAIR, "linear.py:keep", "linear.py:2: NameError: name"),
+    "crash in inputs": (
+        "def inputs():\n    return nothing\n" + PAIR,
+        "linear.py:keep",
+        "linear.py:2:12: NameError: name",
+    ),
     "crash in the kernel": (
         LINEAR.replace("return c +", "return d +"),
         "linear.py",
-        "linear.py:7: NameError: name 'd' is not defined",
+        "linear.py:7:12: NameError: name 'd' is not defined",
     ),
-    "shapes": (LINEAR.replace("(9, 3)", "(8, 3)"), "linear.py", "linear.py:7: np.matmul of "),
+    "shapes": (LINEAR.replace("(9, 3)", "(8, 3)"), "linear.py", "linear.py:7:16: np.matmul of "),
     "binary": (b"\x7fELF\0\0", "linear.py", "linear.py"),
     "not UTF-8": (b"x = '\xff'\n", "linear.py", "linear.py"),
     "dtype": (PAIR + INPUTS_OF_ONE.replace("float32", "complex64"), "linear.py", "argument a has dtype complex64"),
     "unsupported": (
         LINEAR.replace("return c +", "return np.sin(c) +"),
         "linear.py",
-        "linear.py:7: ",
+        "linear.py:7:12: ",
     ),
 }
 
@@ -211,5 +234,7 @@ def test_a_bad_file_is_one_message_that_says_where(case: str, command: str, ptoc
     write(text)
     result = ptoc(command, reference)
     assert (result.status, result.out) == (1, "")
-    assert message in result.err
+    assert message in re.sub("rule: .*\n", "", result.err)
+    assert "\nrule: kernel-files" in result.err or ":7:" in result.err or "argument" in result.err, result.err
+    assert "\nhelp: " in result.err
     assert "internal error" not in result.err

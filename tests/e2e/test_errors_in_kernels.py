@@ -30,8 +30,9 @@ def assert_clear(error: PtocError, words: str, in_kernel: bool) -> None:
     assert "<ptoc." not in text and "object at" not in text, text
     if in_kernel:
         assert error.where is not None and error.where.file == __file__, text
-        assert f"{__file__}:{error.where.line}: " in text
-        assert error.rule or error.hint, text
+        assert text.startswith(f"{__file__}:{error.where.line}:{error.where.column}: ")
+        assert "\n      | " in text and "^" in text.splitlines()[2], text
+    assert "\nrule: " in text and "\nhelp: " in text, text
 
 
 # -- the kinds of bad input ------------------------------------------------------------------------
@@ -138,7 +139,7 @@ BAD = {
     "wide integer matmul": Bad(product, [np.ones((2, 2), np.int64)] * 2, UnsupportedError, "np.matmul of 2x2 int64"),
     "unsupported function": Bad(writes_then_fails, [f32(3, 4), f32(3, 4)], UnsupportedError, "np.exp"),
     "data-dependent branch": Bad(
-        branches, [f32(3, 4), f32(3, 4)], UnsupportedError, "condition depends on the contents"
+        branches, [f32(3, 4), f32(3, 4)], UnsupportedError, "a Python condition on the contents of 3x4 float32"
     ),
     "data-dependent loop": Bad(loops, [f32(3, 4), f32(4)], UnsupportedError, "iterating"),
     "another mask on the right": Bad(masked_otherwise, [f32(3, 4), f32(3, 4)], UnsupportedError, "src[other mask]"),

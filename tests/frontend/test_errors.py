@@ -44,26 +44,48 @@ def test_a_bare_message_is_rendered_alone() -> None:
 def test_all_parts_are_rendered_in_order(kernel: Path) -> None:
     error = UnsupportedError(
         "numpy.fft is not supported",
-        where=SourceLocation(str(kernel), 3, 22),
-        rule="elementwise",
+        where=SourceLocation(str(kernel), 3, 22, 3, 31),
+        operands="3x4 float32",
+        rule="rings",
         hint="use np.matmul",
     )
+    error.others = (PtocError("another"),)
     assert str(error).splitlines() == [
-        f"{kernel}:3: numpy.fft is not supported",
-        "    return größe + np.fft(a)",
-        "                   " + "^",
-        "rule: elementwise",
+        f"{kernel}:3:22: numpy.fft is not supported",
+        "    3 | return größe + np.fft(a)",
+        "      |                ^^^^^^^^^",
+        "operands: 3x4 float32",
+        "rule: rings: tiles live in rings of sixteen generations (docs/planning.md#rings)",
         "help: use np.matmul",
+        "",
+        "another",
     ]
 
 
+def test_operands_that_the_message_has_are_not_repeated() -> None:
+    error = PtocError("np.exp of 3x4 float32 is not supported", operands="3x4 float32")
+    assert "operands" not in str(error)
+
+
+@pytest.mark.parametrize(
+    ("end", "marks"), [((None, None), "^"), ((2, 14), "^^^^^^^^^^^^^"), ((3, 5), "^^^^^^^^^^^^^"), ((2, 6), "^^^^^")]
+)
+def test_of_an_expression_of_several_lines_the_first_is_underlined(
+    end: tuple[int | None, int | None], marks: str, tmp_path: Path
+) -> None:
+    path = tmp_path / "several.py"
+    path.write_text("\nlonger + name\n")
+    excerpt = SourceLocation(str(path), 2, 1, *end).excerpt()
+    assert excerpt == f"    2 | longer + name\n      | {marks}"
+
+
 def test_without_a_column_there_is_no_caret(kernel: Path) -> None:
-    assert SourceLocation(str(kernel), 2).excerpt() == "    größe = a @ a"
+    assert SourceLocation(str(kernel), 2).excerpt() == "    2 | größe = a @ a"
 
 
 @pytest.mark.parametrize("line", [99, 0])
 def test_a_source_line_that_cannot_be_read_is_left_out(kernel: Path, line: int) -> None:
-    assert str(CompileError("x", where=SourceLocation(str(kernel), line))) == f"{kernel}:{line}: x"
+    assert str(PtocError("x", where=SourceLocation(str(kernel), line))) == f"{kernel}:{line}: x"
     assert SourceLocation("/nowhere/at/all.py", 1, 4).excerpt() is None
 
 
@@ -74,6 +96,7 @@ def test_a_fault_names_its_kind_and_every_line_of_its_bundle() -> None:
         "fault: MemoryFault",
         "bundle: BSTART TLOAD",
         "        B.DIM a0",
+        "rule: memory-accesses: a bundle accesses the rows of the array that it was compiled for (docs/abi.md#memory)",
         "help: h",
     ]
 
@@ -95,6 +118,7 @@ def test_the_caller_is_found_with_its_line_and_column(tmp_path: Path) -> None:
     path.write_text("def f(g):\n    return [g(\n        2)]\n")
     [where] = load(path, "user").f(lambda _: caller_location(skip_packages=("ptoc", __name__)))
     assert where == SourceLocation(str(path), 2, 13)
+    assert (where.end_line, where.end_column) == (3, 11)
 
 
 @pytest.mark.parametrize(("name", "package"), [("ptoc.inner", None), ("__main__", "ptoc.cli")])
