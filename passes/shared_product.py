@@ -33,6 +33,7 @@ from ptoc.passes.planning.bands import (
     Lane,
     a_tiles,
     carries_maxima,
+    stays_local,
 )
 from ptoc.passes.planning.sums import LONG_SUM, SumSchedule
 from ptoc.passes.products import Product
@@ -40,7 +41,7 @@ from ptoc.passes.rewriting import Emitter, Index
 from ptoc.passes.tile_values import Array, core_id, divided, pe_id
 
 Tiles = Sequence[SSAValue]
-"""Shared tiles with the rows of A of one lane."""
+"""Tiles with the rows of A of one lane: Shared ones, or Local ones where they stay for all columns."""
 
 Queues = Sequence[SSAValue | None]
 """The accumulators of each lane: a queue, or the only one, or nothing before that exists.
@@ -135,7 +136,11 @@ class SharedProduct:
     def _row_block(self, e: Emitter, row: Index, carried: Sequence[SSAValue]) -> Sequence[SSAValue]:
         """The blocks of one row block, from left to right."""
         band, columns = self.band, self.band.columns
-        resident = self._rows_of_a(e, row, self._schedule.last, RESIDENT_NAME) if band.resident else None
+        resident = None
+        if band.resident:
+            resident = self._rows_of_a(e, row, self._schedule.last, RESIDENT_NAME)
+        elif self._stays_local:
+            resident = self._local_tiles(e, row)
 
         def block(e: Emitter, col: Index, maxima: Sequence[SSAValue]) -> Sequence[SSAValue]:
             end = e.minimum(e.add(col, columns.block), columns.moved)
@@ -253,10 +258,9 @@ class SharedProduct:
         _, _, _, *after = e.loop(0, columns.slots, 1, body, (*map(e.index, start), *_present(queues)), name="slot")
         return after
 
-    def _groups(self, e: Emitter, lane: Lane, group: _Group, queues: Queues) -> Queues:
-        """``group(emitter, number, queues)`` for every group of a lane."""
-        if a_tiles(self.product.shape, lane) == lane.groups:
-            # Groups with Shared tiles of their own name them in their code.
+    def _groups(self, e: Emitter, lane: Lane, group: _Group, queues: Queues, *, apart: bool = False) -> Queues:
+        """``group(emitter, number, queues)`` for every group of a lane; in code of its own for each if ``apart``."""
+        if apart or lane.groups == 1:
             for number in range(lane.groups):
                 queues = group(e, number, queues)
             return queues
@@ -301,16 +305,19 @@ class SharedProduct:
     def _piece(self, e: Emitter, block: _Block, piece: _Piece, queues: Queues) -> Queues:
         """Advance every accumulator of the block by a piece of the sum; the last one stores the results."""
         rows: Sequence[Tiles] = [()] * len(self.band.lanes)
-        if not piece.local:
-            resident = block.resident if piece.last else None
-            rows = resident or self._rows_of_a(e, block.row, (piece.k, piece.depth), 0)
+        if piece.last and block.resident:
+            rows = block.resident
+        elif not piece.local:
+            rows = self._rows_of_a(e, block.row, (piece.k, piece.depth), 0)
 
         def slot(e: Emitter, slot: _Slot, queues: Queues) -> Queues:
             b = self._columns_of_b(e, piece, slot)
             advanced, maxima = [], queues[len(self.band.lanes) :]
             for number, lane, offset in self._each_lane():
                 bundle = partial(self._bundle, piece, slot, lane, e.add(block.row, offset), rows[number], b)
-                queue, *maxima = self._groups(e, lane, bundle, [queues[number], *maxima])
+                # Groups with tiles of their own name them in their code.
+                apart = len(rows[number]) == lane.groups
+                queue, *maxima = self._groups(e, lane, bundle, [queues[number], *maxima], apart=apart)
                 advanced.append(queue)
             return [*advanced, *maxima]
 
@@ -346,6 +353,22 @@ class SharedProduct:
         type_ = TileType.get(piece.depth, width, b.dtype, TileLayout.CUBE_N8)
         return _pinned(b.load(e, piece.k, slot.col, size, self.band.pes, type_), B_HAND)
 
+    @property
+    def _stays_local(self) -> bool:
+        return stays_local(self.product.shape, self.band)
+
+    def _local_tiles(self, e: Emitter, row: Index) -> Sequence[Tiles]:
+        """The rows of A of every lane in Local tiles, for all of the sum.
+
+        Those of lanes with fewer PEs come first: behind them a tile is published on all of these PEs or on none, so it
+        has one name.
+        """
+        piece, found = _Piece(0, self.product.shape.k, local=True), {}
+        for number, lane, offset in sorted(self._each_lane(), key=lambda each: each[1].pes):
+            starts = [_pe_row(e, lane, e.add(row, offset), group) for group in range(lane.groups)]
+            found[number] = [self._local_rows(e, piece, lane, start) for start in starts]
+        return [found[number] for number in range(len(found))]
+
     def _local_rows(self, e: Emitter, piece: _Piece, lane: Lane, row: Index) -> SSAValue:
         """Each PE's rows of A in a Local tile."""
         a, (rows, pes, rest) = self.product.a, _share(lane)
@@ -364,7 +387,7 @@ class SharedProduct:
         number: Index,
         queues: Queues,
     ) -> Queues:
-        """Advance the accumulator of one group of a lane from ``row`` on; ``rows_of_a`` are its Shared tiles."""
+        """Advance the accumulator of one group of a lane from ``row`` on; ``rows_of_a`` are its tiles, if any."""
         queue, *maxima = queues
         acc = initial = None
         if self.product.c is not None or not piece.first:
@@ -373,7 +396,8 @@ class SharedProduct:
         pe_row = partial(_pe_row, e, lane, row, number)
         type_ = self._type(lane, last=piece.last)
         if piece.local:
-            a, size = self._local_rows(e, piece, lane, pe_row()), (rows, slot.width, piece.depth)
+            a = rows_of_a[cast(int, number)] if rows_of_a else self._local_rows(e, piece, lane, pe_row())
+            size = rows, slot.width, piece.depth
         else:
             a, size = _group_of(e, rows_of_a, lane, number, piece.depth), (lane.rows, slot.width, piece.depth)
         if maxima:
@@ -394,6 +418,10 @@ class SharedProduct:
             last=piece.last,
             initial=initial,
         )
+        if self._stays_local:
+            # Parameters would push A away in their hand.
+            for parameter in op.parameters():
+                _pinned(parameter, B_HAND)
         hands = [lane.hand] + [lane.max_hand] * (op.row_max is not None) + [GROUP_MAX_HAND] * (op.group_max is not None)
         op.place([_hand(hand) for hand in hands])
         if not piece.last:

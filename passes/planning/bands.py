@@ -11,6 +11,7 @@ different hands, because a PE without rows publishes nothing.
 
 Operands are Shared, except where whole cells would be wasted on them: a few products at the start of every sum
 (``head``), or all of a narrow product (a band that is ``local``). Local operands need two hands, M for B and N for A.
+Every PE loads a B of its own then; where that is much beside the rest, fewer PEs do the work.
 """
 
 from __future__ import annotations
@@ -53,11 +54,15 @@ GROUP_MAX_HAND = A_HAND
 
 @dataclass(frozen=True, slots=True)
 class Lane:
-    """``groups`` groups of ``rows`` rows each, whose accumulators rotate through one hand."""
+    """``groups`` groups of ``rows`` rows each, whose accumulators rotate through one hand.
+
+    ``share`` are the rows of a PE where Local operands are for fewer PEs than a cooperative bundle has.
+    """
 
     hand: int
     groups: int
     rows: int
+    share: int = 0
 
     @property
     def total_rows(self) -> int:
@@ -66,7 +71,7 @@ class Lane:
     @property
     def pe_rows(self) -> int:
         """Rows of a group on a PE that has its full share."""
-        return 16 if self.rows <= HALF_GROUP_ROWS else 32
+        return self.share or (16 if self.rows <= HALF_GROUP_ROWS else 32)
 
     @property
     def layout(self) -> str:
@@ -163,6 +168,12 @@ def a_tiles(shape: MatmulShape, lane: Lane) -> int:
     return lane.groups if shape.trans_a else 1
 
 
+def stays_local(shape: MatmulShape, band: Band) -> bool:
+    """Whether the rows of A of a row block are Local tiles that stay for all slots: their sums are of one piece."""
+    slots, groups = band.columns.slots * band.columns.blocks, sum(lane.groups for lane in band.lanes)
+    return band.local and band.depth >= shape.k and slots > 1 and groups <= LIVE and not shape.group
+
+
 def a_shared_bytes(shape: MatmulShape, lane: Lane, depth: int) -> int:
     """Capacity of the Shared tiles with all rows of a lane."""
     tiles = a_tiles(shape, lane)
@@ -233,7 +244,9 @@ def band_cost(shape: MatmulShape, band: Band, techniques: Techniques = ALL) -> C
     bundles = parts * (slots * (shape.has_c + shape.stored + (shape.group > 0)) + shape.row_max + starts)
     bundles += len(together) * slots * (1 + (groups if techniques.shared_a else parts))
     bundles += streamed * columns.blocks * (tiles if techniques.shared_a else parts)
-    bundles += len(alone) * slots * (1 + 2 * parts) + (tiles if band.resident else 0)
+    once = stays_local(shape, band)
+    bundles += parts * len(alone) * (1 if once else slots)
+    bundles += len(alone) * slots * (1 + parts) + (tiles if band.resident else 0)
 
     issued = 0
     for lane in lanes:
@@ -242,7 +255,7 @@ def band_cost(shape: MatmulShape, band: Band, techniques: Techniques = ALL) -> C
         issued += lane.groups * lane.pes * lane.pe_rows * depth
 
     sums, summed = band.rows * columns.moved, sum(alone)
-    a_products = (sum(together) - band.resident) * columns.blocks + band.resident + summed * slots
+    a_products = (sum(together) - band.resident) * columns.blocks + band.resident + summed * (1 if once else slots)
     b_products = sum(together) * (1 if techniques.shared_b else band.pes) + summed * band.pes
     return Cost(
         a=band.rows * a_products * shape.a.bits // 8,

@@ -20,6 +20,7 @@ from ptoc.isa.registers import (
     HANDS,
     LOCAL_POOL_BYTES,
     MAX_DIMENSION,
+    PE_COUNT,
     SHARED_COUNT,
     SHARED_POOL_BYTES,
 )
@@ -74,6 +75,9 @@ _AGED_OUT = GENERATIONS * CELL_BYTES
 
 _RELEASED = SHARED_COUNT * CELL_BYTES
 """Bytes of Shared tiles that have been replaced by the smallest ones."""
+
+_Counts = tuple[int, tuple[tuple[int, int], ...]]
+"""Row blocks, and the groups and rows of a group of each lane in one."""
 
 T = TypeVar("T")
 
@@ -204,10 +208,11 @@ class _Budget:
 
 @dataclass(frozen=True, slots=True)
 class _Rows:
-    """Row groups without hands: ``repeat`` row blocks of lanes (groups, rows)."""
+    """Row groups without hands: ``repeat`` row blocks of lanes (groups, rows), on so many PEs."""
 
     repeat: int
     lanes: tuple[tuple[int, int], ...]
+    pes: int = PE_COUNT
 
 
 @lru_cache(maxsize=256)
@@ -220,19 +225,33 @@ def plan_product(shape: MatmulShape, room: Room = ALONE, techniques: Techniques 
 
 
 def candidates(shape: MatmulShape, room: Room = ALONE, techniques: Techniques = ALL) -> list[ProductPlan]:
-    """A plan for every way to cut the rows; with Local operands where Shared ones would waste cells."""
+    """A plan for every way to cut the rows; with Local operands too where Shared ones waste cells.
+
+    So it is where a thin product moves more than it has to; on fewer PEs while each PE's own B is to blame for that.
+    """
     budget = _Budget.of(room, techniques)
     if shape.group & (shape.group - 1):
         return [] if shape.trans_a or shape.trans_b else _narrow_plans(shape, budget)
     plans = list(_plans(shape, budget, head=0))
-    if any(plan.utilization >= UTILIZATION for plan in plans) or shape.trans_a or shape.trans_b:
+    thin = min(shape.m, shape.n, shape.k) <= THIN
+    if shape.trans_a or shape.trans_b or _good_enough(plans, any_traffic=not thin):
         return plans
     if head := shape.k % k_cell(shape, layouts.CUBE_M32):
         plans += _plans(shape, budget, head=head)
-    if shape.n <= WIDTHS[0]:
-        plans += _narrow_plans(shape, budget)
+    for pes in (PE_COUNT, PE_COUNT // 2, 1):
+        if shape.k <= THIN:
+            plans += _plans(shape, budget, head=shape.k, pes=pes)
+        if shape.n <= WIDTHS[0]:
+            plans += _narrow_plans(shape, budget, pes)
+        if _good_enough(plans):
+            break
     # All of a short sum is the same whether it is called head or Local.
     return list(dict.fromkeys(plans))
+
+
+def _good_enough(plans: Sequence[ProductPlan], *, any_traffic: bool = False) -> bool:
+    """Whether a plan wastes no cells and moves hardly more than it has to."""
+    return any(p.utilization >= UTILIZATION and (any_traffic or p.ratio <= LIKE_TRAFFIC) for p in plans)
 
 
 def decide(plans: Sequence[ProductPlan]) -> Decision:
@@ -277,13 +296,13 @@ def _narrowed(found: Sequence[tuple[T, Cost]]) -> Iterator[tuple[Rule, float, Se
     yield Rule.LEAST, best[1].traffic, [best]
 
 
-def _plans(shape: MatmulShape, budget: _Budget, *, head: int) -> Iterator[ProductPlan]:
-    """Plans with ``head`` products of Local operands."""
+def _plans(shape: MatmulShape, budget: _Budget, *, head: int, pes: int = PE_COUNT) -> Iterator[ProductPlan]:
+    """Plans with ``head`` products of Local operands; fewer PEs only where these are all."""
     hands = HANDS_BESIDE_LOCAL if head else budget.shared_hands
     if shape.row_max or shape.group >= WIDE_GROUP:
         # Row maxima take a hand for each lane, and wide accumulators leave no room for several.
         hands = 1
-    for cut in _row_cuts(shape, budget.live, hands):
+    for cut in _row_cuts(shape, budget.live, hands, pes):
         plan = _stack(shape, _bands(shape, cut, budget, head))
         if plan is not None:
             yield plan
@@ -334,31 +353,32 @@ def _stack(shape: MatmulShape, chosen: Sequence[tuple[Band, Cost] | None]) -> Pr
     return ProductPlan(shape, tuple(bands), total)
 
 
-def _bottom(rest: int) -> tuple[tuple[int, int], ...]:
+def _bottom(rest: int, pes: int) -> tuple[tuple[int, int], ...]:
     """Groups of the rows behind the last whole group, in the cells that waste least."""
+    half = HALF_GROUP_ROWS * pes // PE_COUNT
     if rest == 0:
         return ()
-    if rest <= HALF_GROUP_ROWS or rest > GROUP_ROWS - 16:
+    if rest <= half or rest > 2 * half - 16:
         return ((1, rest),)
-    return ((1, HALF_GROUP_ROWS), (1, rest - HALF_GROUP_ROWS))
+    return ((1, half), (1, rest - half))
 
 
-def _bottoms(rest: int, *, transposed: bool) -> tuple[tuple[int, int], ...]:
+def _bottoms(rest: int, pes: int, *, transposed: bool) -> tuple[tuple[int, int], ...]:
     """The same, but in powers of two for a transposed A, whose Shared tiles have powers of two of columns."""
     if not transposed:
-        return _bottom(rest)
+        return _bottom(rest, pes)
     return tuple((1, 1 << bit) for bit in reversed(range(rest.bit_length())) if rest >> bit & 1)
 
 
-def _row_cuts(shape: MatmulShape, live: int, hands: int) -> Iterator[tuple[_Rows, ...]]:
+def _row_cuts(shape: MatmulShape, live: int, hands: int, pes: int) -> Iterator[tuple[_Rows, ...]]:
     """Ways to cut the rows into bands: row blocks of some groups over one, two or four hands, then the rest.
 
     A band has up to ``hands`` hands, and a hand holds up to ``live`` accumulators.
     """
     # Accumulators as wide as the widest groups of columns leave no room for tiles of maxima.
-    group_rows = HALF_GROUP_ROWS if shape.group == WIDTHS[0] else GROUP_ROWS
+    group_rows = (HALF_GROUP_ROWS if shape.group == WIDTHS[0] else GROUP_ROWS) * pes // PE_COUNT
     full, rest = divmod(shape.m, group_rows)
-    bottom = _bottoms(rest, transposed=shape.trans_a)
+    bottom = _bottoms(rest, pes, transposed=shape.trans_a)
 
     def banded(lanes: Sequence[tuple[int, int]]) -> list[_Rows]:
         bands: list[_Rows] = []
@@ -366,7 +386,7 @@ def _row_cuts(shape: MatmulShape, live: int, hands: int) -> Iterator[tuple[_Rows
             # Lone accumulators leave a hand out; there are many where the rows of a transposed A end.
             alone = shape.trans_a and all(groups == 1 for groups, _ in lanes[:hands])
             most = max(1, hands - alone)
-            bands.append(_Rows(1, tuple(lanes[:most])))
+            bands.append(_Rows(1, tuple(lanes[:most]), pes))
             lanes = lanes[most:]
         return bands
 
@@ -376,7 +396,7 @@ def _row_cuts(shape: MatmulShape, live: int, hands: int) -> Iterator[tuple[_Rows
         for over in (1, 2, 4):
             if groups % over or groups // over > live or over > hands:
                 continue
-            main = _Rows(repeat, ((groups // over, group_rows),) * over)
+            main = _Rows(repeat, ((groups // over, group_rows),) * over, pes)
             yield (main, *banded(tail))
             if bottom and repeat == 1 and over == 1 < hands and not left:
                 yield (*banded((*main.lanes, *bottom)),)
@@ -384,7 +404,7 @@ def _row_cuts(shape: MatmulShape, live: int, hands: int) -> Iterator[tuple[_Rows
         yield (*banded(bottom),)
 
 
-def _lanes(counts: tuple[tuple[int, int], ...], slots: int, hands: int) -> tuple[Lane, ...] | None:
+def _lanes(counts: tuple[tuple[int, int], ...], slots: int, hands: int, pes: int) -> tuple[Lane, ...] | None:
     """Lanes in the first ``hands`` hands; T#1 may not feed a result in T, so a lone accumulator stands elsewhere."""
     free = list(range(hands))
     if all(groups * slots == 1 for groups, _ in counts):
@@ -393,7 +413,12 @@ def _lanes(counts: tuple[tuple[int, int], ...], slots: int, hands: int) -> tuple
         free = [free[-1], *free[:-1]]
     if len(counts) > len(free):
         return None
-    return tuple(Lane(hand, *each) for hand, each in zip(free, counts))
+    return tuple(Lane(hand, groups, rows, _share(rows, pes)) for hand, (groups, rows) in zip(free, counts))
+
+
+def _share(rows: int, pes: int) -> int:
+    """Rows of a PE in a group for so many PEs; 0 where all take part as they do in a cooperative bundle."""
+    return 0 if pes == PE_COUNT else 16 if rows <= 16 * pes else 32
 
 
 @lru_cache(maxsize=1024)
@@ -406,7 +431,7 @@ def _band(shape: MatmulShape, rows: _Rows, budget: _Budget, head: int) -> tuple[
     most = budget.live // max(groups for groups, _ in rows.lanes)
     for width in WIDTHS if most else ():
         columns = cut_columns(shape.n, width, most, shape.column_unit)
-        lanes = _lanes(rows.lanes, columns.slots, hands) if columns is not None else None
+        lanes = _lanes(rows.lanes, columns.slots, hands, rows.pes) if columns is not None else None
         if columns is None or lanes is None:
             continue
         band = Band(0, rows.repeat, lanes, columns, 0, head)
@@ -464,24 +489,33 @@ def _fits(shape: MatmulShape, band: Band, budget: _Budget, depth: int, resident:
     )
 
 
-def _narrow_plans(shape: MatmulShape, budget: _Budget) -> list[ProductPlan]:
-    """All columns as one slot with Local operands, in groups of 128 rows or, where it is wide, of 64.
+def _narrow_plans(shape: MatmulShape, budget: _Budget, pes: int = PE_COUNT) -> list[ProductPlan]:
+    """All columns as one slot with Local operands, in groups of 32 rows for each PE or, where it is wide, of 16.
 
     What is left at the bottom is one group, or two of better cells, for each of which B is read once more.
     """
     room = budget.pool - len(HANDS) * _AGED_OUT
-    for group_rows in (GROUP_ROWS, HALF_GROUP_ROWS):
+    for group_rows in (32 * pes, 16 * pes):
         full, rest = divmod(shape.m, group_rows)
         plans = []
-        for bottom in dict.fromkeys((_bottom(rest), ((1, rest),) if rest else ())):
-            counts = _even(full, budget.live) + [(1, groups, rows) for groups, rows in bottom]
-            counts = [(repeat, groups, rows or group_rows) for repeat, groups, rows in counts]
-            for columns in _local_columns(shape):
-                plans.append(_stack(shape, [_local_band(shape, room, each, columns) for each in counts]))
+        for bottom in dict.fromkeys((_bottom(rest, pes), ((1, rest),) if rest else ())):
+            for bands in _stacked(_even(full, budget.live, group_rows), bottom, alone=shape.row_max or shape.group > 0):
+                for columns in _local_columns(shape):
+                    plans.append(_stack(shape, [_local_band(shape, room, each, columns, pes) for each in bands]))
         found = [plan for plan in plans if plan is not None]
         if found:
             return found
     return []
+
+
+def _stacked(main: list[_Counts], bottom: Sequence[tuple[int, int]], *, alone: bool) -> Iterator[list[_Counts]]:
+    """Row blocks of whole groups with what is below them: in bands of its own, or beside the last row block.
+
+    Lanes with maxima are ``alone`` in their bands.
+    """
+    yield main + [(1, (lane,)) for lane in bottom]
+    if not alone and main and bottom and main[-1][0] == 1:
+        yield [*main[:-1], (1, (*main[-1][1], bottom[0])), *((1, (lane,)) for lane in bottom[1:])]
 
 
 def _local_columns(shape: MatmulShape) -> Iterator[Columns]:
@@ -495,22 +529,23 @@ def _local_columns(shape: MatmulShape) -> Iterator[Columns]:
         width *= 2
 
 
-def _even(full: int, live: int) -> list[tuple[int, int, int]]:
-    """Row blocks of as many groups as a hand rotates, about equally many in each; 0 rows stand for whole groups."""
+def _even(full: int, live: int, group_rows: int) -> list[_Counts]:
+    """Row blocks of as many groups as a hand rotates, about equally many in each."""
     if not full:
         return []
     groups = -(-full // -(-full // live))
     repeat, left = divmod(full, groups)
-    return [(repeat, groups, 0), *([(1, left, 0)] if left else [])]
+    return [(repeat, ((groups, group_rows),)), *([(1, ((left, group_rows),))] if left else [])]
 
 
 def _local_band(
-    shape: MatmulShape, pool: int, rows: tuple[int, int, int], columns: Columns
+    shape: MatmulShape, pool: int, rows: _Counts, columns: Columns, pes: int
 ) -> tuple[Band, Cost] | None:
-    """One lane of (repeat, groups, rows) with Local operands, as deep as the pool allows."""
-    repeat, groups, group_rows = rows
-    lanes = _lanes(((groups, group_rows),), 1, HANDS_BESIDE_LOCAL)
-    assert lanes is not None
+    """Row blocks with Local operands on some PEs, as deep as the pool allows."""
+    repeat, counts = rows
+    lanes = _lanes(counts, 1, HANDS_BESIDE_LOCAL, pes)
+    if lanes is None:
+        return None
     deepest = LOCAL_DEPTH_BYTES * 8 // max(shape.a.bits, shape.b.bits)
     for depth in _halves(deepest):
         band = Band(0, repeat, lanes, columns, min(depth, shape.k), local=True)

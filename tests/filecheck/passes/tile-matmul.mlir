@@ -116,17 +116,62 @@ func.func @lanes(%a: memref<300x64xf16>, %b: memref<64x64xf16>, %out: memref<300
 // -----
 
 // Seven columns and seven products are no power of two: in Local operands they take one cell of each.
-func.func @local(%a: memref<100x7xf16>, %b: memref<7x7xf16>, %out: memref<100x7xf32>) {
-  %0 = nd.load %a : memref<100x7xf16> -> tensor<100x7xf16>
+func.func @local(%a: memref<1000x7xf16>, %b: memref<7x7xf16>, %out: memref<1000x7xf32>) {
+  %0 = nd.load %a : memref<1000x7xf16> -> tensor<1000x7xf16>
   %1 = nd.load %b : memref<7x7xf16> -> tensor<7x7xf16>
-  %2 = nd.matmul_acc %0, %1 : tensor<100x7xf16>, tensor<7x7xf16> -> tensor<100x7xf32>
-  nd.store %2, %out : tensor<100x7xf32> -> memref<100x7xf32>
+  %2 = nd.matmul_acc %0, %1 : tensor<1000x7xf16>, tensor<7x7xf16> -> tensor<1000x7xf32>
+  nd.store %2, %out : tensor<1000x7xf32> -> memref<1000x7xf32>
   func.return
 }
 // CHECK-LABEL: @local
 // CHECK:       [[B:%[a-z0-9_]+]] = tile.load %b{{.*}} size %c7, %c7 pes 4 into M {{.*}} cube_n8
 // CHECK:       [[A:%[a-z0-9_]+]] = tile.load %a{{.*}} into N
 // CHECK:       tile.matmul [[A]], [[B]] size {{.*}}, %c7, %c7
+
+// -----
+
+// Each PE would read a B of its own, which is much beside so few rows: one PE does it all.
+func.func @alone(%a: memref<100x300xf16>, %b: memref<300x7xf16>, %out: memref<100x7xf32>) {
+  %0 = nd.load %a : memref<100x300xf16> -> tensor<100x300xf16>
+  %1 = nd.load %b : memref<300x7xf16> -> tensor<300x7xf16>
+  %2 = nd.matmul_acc %0, %1 : tensor<100x300xf16>, tensor<300x7xf16> -> tensor<100x7xf32>
+  nd.store %2, %out : tensor<100x7xf32> -> memref<100x7xf32>
+  func.return
+}
+// CHECK-LABEL: @alone
+// CHECK-NOT:   tile.pe_id
+// CHECK:       [[B:%[a-z0-9_]+]] = tile.load %b{{.*}} size %c128, %c7 pes 1 into M
+// CHECK:       scf.for %group = %c0 to %c3
+// CHECK:       [[A:%[a-z0-9_]+]] = tile.load %a{{.*}} size %c32, %c128 pes 1 into N
+// CHECK:       tile.matmul [[A]], [[B]] size %c32, %c7, %c128 pes 1 into T
+// CHECK:       tile.load %a{{.*}} size %c4, %c128 pes 1 into N
+// CHECK:       tile.matmul {{.*}}, [[B]] size %c4, %c7, %c128 pes 1 into U
+
+// -----
+
+// Sums of one piece: A is loaded once and stays for all columns, those of fewer PEs in front of the others.
+func.func @stays(%a: memref<417x15xf16>, %b: memref<15x300xf16>, %c: memref<417x300xf32>, %out: memref<417x300xf32>) {
+  %0 = nd.load %a : memref<417x15xf16> -> tensor<417x15xf16>
+  %1 = nd.load %b : memref<15x300xf16> -> tensor<15x300xf16>
+  %2 = nd.load %c : memref<417x300xf32> -> tensor<417x300xf32>
+  %3 = nd.matmul_acc %0, %1 acc %2 : tensor<417x300xf32> : tensor<417x15xf16>, tensor<15x300xf16> -> tensor<417x300xf32>
+  nd.store %3, %out : tensor<417x300xf32> -> memref<417x300xf32>
+  func.return
+}
+// CHECK-LABEL: @stays
+// CHECK:       [[BELOW:%[a-z0-9_]+]] = tile.load %a{{.*}} size %c16, %c15 pes 2 rest 1 into N
+// CHECK:       [[FIRST:%[a-z0-9_]+]] = tile.load %a{{.*}} size %c32, %c15 pes 4 into N
+// CHECK:       [[SECOND:%[a-z0-9_]+]] = tile.load %a{{.*}} size %c32, %c15 pes 4 into N
+// CHECK:       [[THIRD:%[a-z0-9_]+]] = tile.load %a{{.*}} size %c32, %c15 pes 4 into N
+// CHECK:       scf.for %slot
+// CHECK:       scf.for %group
+// CHECK:       tile.load %c
+// CHECK:       scf.for %slot
+// CHECK:       [[B:%[a-z0-9_]+]] = tile.load %b{{.*}} pes 4 into M
+// CHECK:       tile.matmul [[FIRST]], [[B]]
+// CHECK:       tile.matmul [[SECOND]], [[B]]
+// CHECK:       tile.matmul [[THIRD]], [[B]]
+// CHECK:       tile.matmul [[BELOW]], [[B]]
 
 // -----
 
