@@ -6,6 +6,7 @@ the outcome stays wrong. What is left is written as numpy again (``source_of``),
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
@@ -31,6 +32,9 @@ Indices = npt.NDArray[np.intp]
 
 _FEW = 128
 """Indices of which single ones are left out."""
+
+_MOST_MATRICES = 64
+"""Matrices of a stack that are tried."""
 
 _SMALL = (1, 2, 3, 5, 8)
 """Extents to try first."""
@@ -88,31 +92,20 @@ class Case:
 def reduce(kernel: Any, *args: Any, **kwargs: Any) -> Case:
     """The smallest case that can be found of a kernel that is wrong for some arguments, which are left alone.
 
-    It is wrong in the same way: a fault stays a fault, a wrong result a wrong result. ``ArgumentError`` for a kernel
-    that is not wrong, or is not any more when its traced IR is written as numpy.
+    It is wrong in the same way: a fault stays a fault, a wrong result a wrong result. Of stacks of matrices one matrix
+    each is left. ``ArgumentError`` for a kernel that is not wrong, or is not any more when its traced IR is written as
+    numpy, or when it works on single matrices.
     """
     if not isinstance(kernel, Kernel):
         kernel = jit(kernel)
     call = kernel.bind(args, kwargs)
     trace, _ = trace_kernel(call.apply, kernel.name, call.specs(), call.names, kernel.definition)
     if trace.shapes:
-        raise ArgumentError(
-            f"{kernel.name} works on stacks of matrices, which are not reduced",
-            where=kernel.definition.name,
-            operands=" and ".join(map(str, call.specs())),
-            rule="reduction",
-            hint="reduce it for arrays of two dimensions",
-        )
+        return reduce(kernel, *_one_of_each(kernel, call))
     case = Case(trace.module, tuple(copy_with_strides(each) for each in map(in_memory, call.arrays, trace.places)))
     kind = fault_of(Kernel(case.kernel(), kernel.target), case.arrays)
     if kind is None:
-        raise ArgumentError(
-            f"{kernel.name} is not wrong for these arguments, so there is nothing to reduce",
-            where=kernel.definition.name,
-            operands=" and ".join(map(str, call.specs())),
-            rule="reduction",
-            hint="ptoc.validate says whether a kernel is wrong",
-        )
+        raise _nothing_to_reduce(kernel, call, "is not wrong for these arguments")
 
     def wrong(candidate: Case) -> bool:
         return fault_of(Kernel(candidate.kernel(), kernel.target), candidate.arrays) == kind
@@ -124,6 +117,36 @@ def reduce(kernel: Any, *args: Any, **kwargs: Any) -> Case:
             case = shrink(case, wrong)
         if _weight(case) == size:
             return case
+
+
+def _one_of_each(kernel: Kernel, call: Call) -> tuple[Array, ...]:
+    """One matrix of each stack, such that the kernel is wrong in the same way."""
+    kind = fault_of(kernel, call.arrays)
+    if kind is None:
+        raise _nothing_to_reduce(kernel, call, "is not wrong for these arguments")
+    stacks = np.broadcast_shapes(*(each.shape[:-2] for each in call.arrays))
+    for place in itertools.islice(np.ndindex(stacks), _MOST_MATRICES):
+        chosen = tuple(_matrix(each, place) for each in call.arrays)
+        if fault_of(kernel, chosen) == kind:
+            return chosen
+    raise _nothing_to_reduce(kernel, call, "is right for every single matrix of its stacks")
+
+
+def _nothing_to_reduce(kernel: Kernel, call: Call, reason: str) -> ArgumentError:
+    return ArgumentError(
+        f"{kernel.name} {reason}, so there is nothing to reduce",
+        where=kernel.definition.name,
+        operands=" and ".join(map(str, call.specs())),
+        rule="reduction",
+        hint="ptoc.validate says whether a kernel is wrong",
+    )
+
+
+def _matrix(stack: Array, place: Sequence[int]) -> Array:
+    """The matrix that broadcasting brings to a place of the stacks."""
+    axes = stack.shape[:-2]
+    own = place[len(place) - len(axes) :]
+    return stack[tuple(n if extent > 1 else 0 for n, extent in zip(own, axes))]
 
 
 def fault_of(kernel: Any, arrays: Sequence[Array]) -> str | None:

@@ -139,3 +139,17 @@ def test_a_mistake_in_a_stack_has_its_place() -> None:
         [comparison] = ptoc.validate(stack, a, b).comparisons
     assert comparison.first_outside is not None and comparison.first_outside.index == (0, 0, 0, 0)
     assert comparison.wrote is not None and "BSTART.TSTORE" in comparison.wrote
+
+
+def test_a_mistake_in_a_stack_is_reduced_to_one_matrix() -> None:
+    def stack(a: np.ndarray, b: np.ndarray) -> np.ndarray:
+        return np.maximum(np.matmul(a, b, dtype=np.float32), 0)
+
+    a, b = np.ones((2, 3, 40, 20), np.float16), np.ones((3, 20, 9), np.float16)
+    b[2] = -1
+    with pytest.raises(ArgumentError, match="nothing to reduce"):
+        reduce(stack, a, b)
+    with {m.name: m for m in COMPILER}["fuse-epilogue: no relu"].made():
+        case = reduce(stack, a, b)
+        assert run_script(case.script()) == 1
+    assert [each.shape for each in case.arrays] == [(1, 1), (1, 1)]
