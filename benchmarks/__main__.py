@@ -18,6 +18,7 @@ TOPICS = {
     "compiling": "from a function to an image",
     "importing": "import ptoc as a whole process",
     "simulator": "single bundle kinds and a hand-written product, without the compiler",
+    "vector": "elementwise operations and reductions on tiles of 64 KiB against numpy",
     "isa": "assembling and disassembling",
 }
 

@@ -15,18 +15,29 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ptoc.isa.dtypes import DType
+from ptoc.isa.dtypes import FP32, DType
+from ptoc.isa.postprocess import ReluMode
 from ptoc.runtime.numerics import doubles
 from ptoc.runtime.numerics.encode import Flags, encode, to_odd
-from ptoc.runtime.numerics.flags import DZ, NV, NX
-from ptoc.runtime.numerics.formats import canonical_nan, decode_reals, integers, is_nan, is_signalling
+from ptoc.runtime.numerics.flags import DZ, NV, NX, UF
+from ptoc.runtime.numerics.formats import (
+    canonical_nan,
+    decode_floats,
+    decode_reals,
+    integers,
+    is_nan,
+    is_signalling,
+)
+from ptoc.runtime.numerics.narrow import narrow
 from ptoc.runtime.numerics.rounding import Reals
 
 Bits = NDArray[Any]
+Floats = NDArray[np.float32]
 Result = tuple[Bits, int]
 Elements = tuple[Bits, Flags]
 
-_NATIVE: dict[str, type[np.floating[Any]]] = {"FP32": np.float32, "FP64": np.float64}
+NATIVE: dict[str, type[np.floating[Any]]] = {"FP32": np.float32, "FP64": np.float64}
+"""Types that the host computes with."""
 
 
 def together(flags: Flags) -> int:
@@ -122,44 +133,111 @@ def _no_number(operation: str, x: Reals, y: Reals) -> NDArray[np.bool_]:
 
 
 @cache
-def _pairs(operation: str, dtype: DType) -> tuple[Bits, Flags]:
+def _pairs(operation: str, dtype: DType) -> NDArray[Any]:
     """Results and flags of all pairs of codes of eight bits; the left code is the high byte."""
     codes = np.arange(256, dtype=np.uint8)
-    bits, flags = _general(operation, dtype, np.repeat(codes, 256), np.tile(codes, 256))
-    return bits, flags
+    return table_of(_general(operation, dtype, np.repeat(codes, 256), np.tile(codes, 256)))
 
 
-def looked_up(table: tuple[Bits, Flags], codes: Bits, up: int) -> Result:
-    """Results and flags from a table of all codes."""
-    bits, flags = table
-    raised = together(flags.take(codes)) if int(np.bitwise_or.reduce(flags)) & ~up else 0
-    return bits.take(codes), raised
+def table_of(elements: Elements) -> NDArray[Any]:
+    """A table for ``looked_up``: words with results in their lower and flags in their upper half."""
+    bits, flags = elements
+    half = max(bits.dtype.itemsize, 2)
+    if half == 8:
+        raise ValueError("results of a table have at most 32 bits")
+    word = np.dtype(f"u{2 * half}").type
+    table: NDArray[Any] = bits.astype(word) | flags.astype(word) << word(8 * half)
+    return table
 
 
-def native(function: Callable[..., Any], dtype: DType, up: int, *operands: Bits) -> Bits | None:
-    """The host's own operation, where it raised nothing but inexact, that is up, and no result is a NaN."""
-    host = _NATIVE.get(dtype.name)
-    if host is None or not up & NX:
+def looked_up(table: NDArray[Any], codes: Bits, result: Any) -> Result:
+    """Results, of the numpy type ``result``, and flags, from a table of all codes."""
+    found = table.take(codes, mode="clip")
+    return found.astype(result), int(np.bitwise_or.reduce(found, axis=None)) >> 4 * found.dtype.itemsize
+
+
+def native(function: Callable[..., Any], dtype: DType, *operands: Bits) -> Bits | None:
+    """The host's own operation, where it raised nothing but inexact and no result is a NaN."""
+    host = NATIVE.get(dtype.name)
+    if host is None:
         return None
     try:
         with np.errstate(all="raise"):
-            result = function(*(bits.view(host) for bits in operands))
+            result = function(*[bits.view(host) for bits in operands])
     except FloatingPointError:
         return None
-    if np.isnan(result).any():
+    # The least number is a NaN where any is one.
+    if np.isnan(np.minimum.reduce(result, axis=None)):
         return None
     bits: Bits = result.view(operands[0].dtype)
     return bits
 
 
 def _float(operation: str, dtype: DType, a: Bits, b: Bits, up: int) -> Result:
-    quick = None if operation == "remainder" else native(getattr(np, operation), dtype, up, a, b)
-    if quick is not None:
-        return quick, 0
     if dtype.bits == 8:
-        return looked_up(_pairs(operation, dtype), a.astype(np.uint16) << np.uint16(8) | b, up)
+        return looked_up(_pairs(operation, dtype), a.astype(np.uint16) << np.uint16(8) | b, np.uint8)
+    quick = _halves(operation, dtype, a, b, up) if dtype.bits == 16 else _quick(operation, dtype, a, b, up)
+    if quick is not None:
+        return quick
     bits, flags = _general(operation, dtype, a, b)
     return bits, together(flags)
+
+
+def _quick(operation: str, dtype: DType, a: Bits, b: Bits, up: int) -> Result | None:
+    """FP32 and FP64 by one operation of the host; whether it was inexact is mostly seen in the first row."""
+    if operation == "remainder":
+        return None
+    bits = native(getattr(np, operation), dtype, a, b)
+    if bits is None or up & NX:
+        return None if bits is None else (bits, 0)
+    if dtype.bits == 64:
+        return (bits, NX) if together(_general(operation, dtype, a[:1], b[:1])[1]) & NX else None
+    return bits, NX if _inexact(operation, a, b, bits) else 0
+
+
+def _inexact(operation: str, a: Bits, b: Bits, bits: Bits) -> bool:
+    """Whether any FP32 result that did not underflow or overflow differs from the exact one."""
+    with np.errstate(invalid="ignore"):
+        for rows in (slice(1), slice(None)):
+            x, y, z = (values[rows].view(np.float32) for values in (a, b, bits))
+            differs = _differs(operation, x, y, z)
+            if differs.any() and (differs & np.isfinite(x) & np.isfinite(y)).any():
+                return True
+    return False
+
+
+def _differs(operation: str, x: Floats, y: Floats, z: Floats) -> NDArray[np.bool_]:
+    """Where a result is not the exact one of finite operands, by going back to them.
+
+    From a sum the host gets back exactly by taking away the larger operand, and to the other one only if the sum was
+    exact.
+    """
+    result: NDArray[np.bool_]
+    if operation == "add":
+        result = (z - x != y) | (z - y != x)
+    elif operation == "subtract":
+        result = (x - z != y) | (z + y != x)
+    elif operation == "multiply":
+        result = x.astype(np.float64) * y != z
+    else:
+        result = z.astype(np.float64) * y != x
+    return result
+
+
+def _halves(operation: str, dtype: DType, a: Bits, b: Bits, up: int) -> Result | None:
+    """FP16 and BF16 by way of FP32, whose fraction is long enough for two roundings to be as good as one.
+
+    That holds for normal results; where one is tiny, the general way decides.
+    """
+    if operation == "remainder":
+        return None
+    x, y = (np.asarray(decode_floats(dtype, bits)).view(np.uint32) for bits in (a, b))
+    wide = native(getattr(np, operation), FP32, x, y)
+    found = None if wide is None else narrow(dtype.name, ReluMode.NONE, wide)
+    if wide is None or found is None or found[1] & UF:
+        return None
+    bits, flags = found
+    return bits, flags if (flags | up) & NX or not _inexact(operation, x, y, wide) else NX
 
 
 # Both kinds of numbers
@@ -237,6 +315,13 @@ def minimum(dtype: DType, a: Bits, b: Bits, up: int = 0) -> Result:
 def _extremum(choose: Any, dtype: DType, a: Bits, b: Bits) -> Result:
     if not dtype.is_float:
         return unsigned(choose(integers(dtype, a), integers(dtype, b)), a), 0
+    if dtype.name in NATIVE:
+        host = NATIVE[dtype.name]
+        plain = choose(a.view(host), b.view(host))
+        # Neither a NaN nor a zero, whose sign the host does not promise.
+        if np.minimum.reduce(plain, axis=None) > 0 or (np.abs(plain) > 0).all():
+            found: Bits = plain.view(a.dtype)
+            return found, 0
     nan_a, nan_b = is_nan(dtype, a), is_nan(dtype, b)
     bits = from_keys(choose(to_keys(a), to_keys(b)))
     if not (nan_a.any() or nan_b.any()):

@@ -1,7 +1,7 @@
 """TCVT: elements of any type as elements of any other, in every rounding mode, with flags.
 
-Types of at most sixteen bits are looked up in tables of all codes, one for each way of converting, once they are worth
-it; the general way fills them.
+Large tiles of types of at most sixteen bits are looked up in tables of all codes, one for each way of converting; the
+general way fills them.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from ptoc.isa import dtypes
 from ptoc.isa.dtypes import DType
 from ptoc.isa.postprocess import Rounding
-from ptoc.runtime.numerics.arithmetic import Elements, Result, looked_up, together
+from ptoc.runtime.numerics.arithmetic import Elements, Result, looked_up, table_of, together
 from ptoc.runtime.numerics.encode import encode
 from ptoc.runtime.numerics.flags import NV, NX, OVERFLOW, UNDERFLOW
 from ptoc.runtime.numerics.formats import canonical_nan, decode_reals, infinity, is_signalling
@@ -26,7 +26,7 @@ Bits = NDArray[Any]
 _E8M0 = dtypes.BY_NAME["E8M0"]
 _E8M0_SOURCES = frozenset((dtypes.FP16, dtypes.BF16, dtypes.FP32))
 _WORTH_A_TABLE = 1 << 14
-"""Elements in one call, from which on a table of sixteen-bit codes pays in the next one."""
+"""Elements of sixteen bits in one call, from which on a table is made for it and for those to come."""
 
 
 @dataclass(frozen=True)
@@ -51,17 +51,18 @@ class Cast:
         return Rounding.RTZ if self.source.is_float and not self.result.is_float else Rounding.RNE
 
 
-def cast(how: Cast, bits: Bits, up: int = 0) -> Result:
-    """The elements of a tile converted, and the flags raised; ``up`` are flags that need not be looked for."""
-    if how.source.bits <= 8 or (how.source.bits == 16 and bits.size >= _WORTH_A_TABLE):
-        return looked_up(_table(how), bits, up)
+def cast(how: Cast, bits: Bits) -> Result:
+    """The elements of a tile converted, and the flags raised."""
+    small = how.source.bits <= 8 or (how.source.bits == 16 and bits.size >= _WORTH_A_TABLE)
+    if small and how.result.bits <= 32:
+        return looked_up(_table(how), bits, f"u{how.result.nbytes}")
     out, flags = elements(how, bits)
     return out, together(flags)
 
 
 @lru_cache(maxsize=256)
-def _table(how: Cast) -> Elements:
-    return elements(how, np.arange(1 << how.source.bits, dtype=np.uint32).astype(f"u{how.source.nbytes}"))
+def _table(how: Cast) -> NDArray[Any]:
+    return table_of(elements(how, np.arange(1 << how.source.bits, dtype=np.uint32).astype(f"u{how.source.nbytes}")))
 
 
 def elements(how: Cast, bits: Bits) -> Elements:

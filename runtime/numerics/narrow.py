@@ -34,7 +34,7 @@ def narrow(result: str, relu: ReluMode, raw: Words) -> tuple[NDArray[Any], int] 
     inexact = back != values
     if not inexact.any():
         return bits, 0
-    tiny = np.abs(values[inexact]) < _SMALLEST_NORMAL[result]
+    tiny = inexact & (np.abs(values) < _SMALLEST_NORMAL[result])
     return bits, NX | (UNDERFLOW if tiny.any() else 0)
 
 

@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-import numpy as np
-
 from ptoc.isa.dtypes import U32, DType
 from ptoc.runtime.bundle import Bundle
 from ptoc.runtime.numerics import fold
@@ -24,7 +22,7 @@ _FOLDS: dict[str, Callable[..., tuple[Bits, int]]] = {
 
 def _of_rows(function: Any) -> Compute:
     def compute(o: Operands) -> tuple[Bits, int]:
-        bits, flags = function(o.dtype, np.ascontiguousarray(o.tiles[0].T), o.up)
+        bits, flags = function(o.dtype, o.tiles[0], 1, o.up)
         return bits[:, None], flags
 
     return compute
@@ -32,7 +30,7 @@ def _of_rows(function: Any) -> Compute:
 
 def _of_columns(function: Any) -> Compute:
     def compute(o: Operands) -> tuple[Bits, int]:
-        bits, flags = function(o.dtype, np.ascontiguousarray(o.tiles[0]), o.up)
+        bits, flags = function(o.dtype, o.tiles[0], 0, o.up)
         return bits[None, :], flags
 
     return compute

@@ -32,7 +32,7 @@ def _ends(bundle: Bundle) -> tuple[str, str]:
 
 def _convert(o: Operands) -> tuple[Bits, int]:
     how = Cast(o.dtype, o.result, o.attributes.rounding, o.attributes.saturate)
-    return cast(how, o.tiles[0], o.up)
+    return cast(how, o.tiles[0])
 
 
 OPERATIONS: dict[str, Form] = {"TCVT": Form(_convert, ("full",), typed=_result, relaid=_ends)}

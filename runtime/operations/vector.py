@@ -8,8 +8,8 @@ the destination; then what is left of the sources. All PEs are checked before an
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
 from typing import Any, Literal
 
 import numpy as np
@@ -54,18 +54,18 @@ _ATTRIBUTES = {
 """Fields of B.DATR: their names in schemas, and here."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class Operands:
     """What an element function is given of one PE.
 
-    ``tiles`` are the bits of the sources, ``scalar`` those of the scalar as 1 x 1, ``shape`` the valid rows and columns
-    of the bundle, ``up`` the flags that are up already.
+    ``tiles`` are the bits of the sources, ``scalar`` those of the scalar as 1 x 1 where there is one,
+    ``shape`` the valid rows and columns of the bundle, ``up`` the flags that are up already.
     """
 
     dtype: DType
     result: DType
     tiles: tuple[Bits, ...]
-    scalar: Bits
+    scalar: Any
     shape: tuple[int, int]
     attributes: DataAttributes
     up: int
@@ -106,54 +106,61 @@ class Vector:
     cols: int
     layouts: tuple[str, str]
     selectors: tuple[int, ...]
-    scalar: int
+    views: bool
+    scalar: int | None
     destination: Destination
     descriptor: Descriptor | Fault | None
     pad: int | None
+    known: list[tuple[Any, ...]] = field(default_factory=lambda: [(None,), ()])
+    """The identities of the descriptors that were checked last, and the descriptors, which keeps them alive."""
 
     def __call__(self, core: Core, bundle: Bundle) -> None:
         operands = [self._operands(core, bundle, pe) for pe in self.pes]
-        raised, out = 0, []
+        compute, hand, pad, raised = self.form.compute, self.destination.hand, self.pad, 0
+        out = []
         for given, descriptor in operands:
-            bits, flags = self.form.compute(given)
+            bits, flags = compute(given)
             raised |= flags
-            out.append(Tile(descriptor, bits, pad=self.pad))
+            out.append(Tile(descriptor, bits, pad=pad))
         core.flags |= raised
         for pe, tile in zip(self.pes, out):
-            core.local[pe].publish(self.destination.hand, tile)
+            core.local[pe].publish(hand, tile)
 
     def _operands(self, core: Core, bundle: Bundle, pe: int) -> tuple[Operands, Descriptor]:
         """What one PE contributes, checked, and the descriptor of what it will publish."""
-        scalar = self._scalar(core, pe)
-        tiles: list[Tile] = []
+        scalar = self._scalar(core, pe) if self.scalar is not None else None
         if self.form.early:
             tiles = self._sources(core, bundle, pe)
             self._values(tiles, scalar, pe)
-        descriptor = self._allocate(core, tiles, pe)
-        if not self.form.early:
+            descriptor = self._allocate(core, tiles, pe)
+            self._match(tiles, descriptor)
+        else:
+            descriptor = self._allocate(core, (), pe)
             tiles = self._sources(core, bundle, pe)
-        self._match(tiles, descriptor)
-        if not self.form.early:
+            self._match(tiles, descriptor)
             self._values(tiles, scalar, pe)
-        values = tuple(tile.values for tile in tiles)
-        given = Operands(self.dtype, self.result, values, scalar, self.shape, bundle.datr, core.flags)
-        return given, descriptor
+        values = tuple([tile.values for tile in tiles])
+        return Operands(self.dtype, self.result, values, scalar, self.shape, bundle.datr, core.flags), descriptor
 
     def _scalar(self, core: Core, pe: int) -> Bits:
         value = lane(core.regs[self.scalar], pe) & ((1 << self.dtype.bits) - 1) if self.scalar else 0
         return np.full((1, 1), value, carrier(self.dtype.bits))
 
     def _sources(self, core: Core, bundle: Bundle, pe: int) -> list[Tile]:
-        tiles = [
-            resolve(core, bundle, pe, binding, slot)
-            for binding in bundle.locals
-            for slot in range(len(binding.sources))
-        ]
+        find = core.local[pe].find
+        tiles = [tile for selector in self.selectors if (tile := find(selector)) is not None]
+        if self.views or len(tiles) < len(self.selectors):
+            tiles = [resolve(core, bundle, pe, b, slot) for b in bundle.locals for slot in range(len(b.sources))]
+        # Most executions meet the very descriptors that the last one did.
+        if tuple([id(tile.descriptor) for tile in tiles]) == self.known[0]:
+            return tiles
         for tile, shape in zip(tiles, self.form.sources):
             self._geometry(tile.descriptor, shape)
         whole = [t.descriptor.rows for t, shape in zip(tiles, self.form.sources) if shape in ("full", "predicate")]
         if whole and any(rows != whole[0] for rows in whole):
             raise Fault(LEGALITY, "the sources differ in physical rows")
+        found = tuple([tile.descriptor for tile in tiles])
+        self.known[:] = [tuple([id(d) for d in found]), found]
         return tiles
 
     def _geometry(self, d: Descriptor, shape: Shape) -> None:
@@ -165,24 +172,26 @@ class Vector:
         rows, cols = self.shape
         wanted = {"column": ((rows, 1), 1), "row": ((1, cols), self.cols)}.get(shape, (self.shape, self.cols))
         if (d.valid_shape, d.cols) != wanted:
-            raise Fault(LEGALITY, f"a source has {d.valid_rows} x {d.valid_cols} elements in {d.cols} columns, "
-                        f"not {wanted[0][0]} x {wanted[0][1]} in {wanted[1]}")  # fmt: skip
+            (rows, cols), columns = wanted
+            rule = f"a source has {d.valid_rows} x {d.valid_cols} elements in {d.cols} columns"
+            raise Fault(LEGALITY, f"{rule}, not {rows} x {cols} in {columns}")
 
-    def _values(self, tiles: list[Tile], scalar: Bits, pe: int) -> None:
+    def _values(self, tiles: Sequence[Tile], scalar: Bits | None, pe: int) -> None:
         """Definedness, encodings and integer divisors, of the valid elements and the scalar."""
+        clear = self.dtype.must_be_zero if self.form.encodings else 0
         for tile in tiles:
-            rows, cols = tile.descriptor.valid_shape
-            check_defined(tile, rows, cols, pe)
-            if self.form.encodings and tile.descriptor.numeric:
-                check_encoding(self.dtype, tile, rows, cols)
-        if self.form.encodings and self.dtype.must_be_zero and int(scalar[0, 0]) & self.dtype.must_be_zero:
+            if tile.defined is not None:
+                check_defined(tile, *tile.descriptor.valid_shape, pe)
+            if clear and tile.descriptor.numeric:
+                check_encoding(self.dtype, tile, *tile.descriptor.valid_shape)
+        if clear and scalar is not None and int(scalar[0, 0]) & clear:
             raise Fault(LEGALITY, f"the scalar is no valid {self.dtype} encoding")
         if self.form.divides and not self.dtype.is_float:
-            divisors = tiles[-1].values if self.form.sources[1:] else scalar
+            divisors = tiles[-1].values if scalar is None else scalar
             if not divisors.all():
                 raise Fault(LEGALITY, f"an integer divisor is zero on PE{pe}")
 
-    def _allocate(self, core: Core, tiles: list[Tile], pe: int) -> Descriptor:
+    def _allocate(self, core: Core, tiles: Sequence[Tile], pe: int) -> Descriptor:
         descriptor = self.descriptor
         if descriptor is None:
             source = tiles[0].descriptor
@@ -195,7 +204,7 @@ class Vector:
         core.local[pe].check((self.destination,), self.selectors)
         return descriptor
 
-    def _match(self, tiles: list[Tile], descriptor: Descriptor) -> None:
+    def _match(self, tiles: Sequence[Tile], descriptor: Descriptor) -> None:
         if self.form.result != "full":
             return
         for tile, shape in zip(tiles, self.form.sources):
@@ -228,7 +237,8 @@ def prepare(bundle: Bundle, form: Form) -> Vector:
         cols,
         ends,
         tuple(bundle.local_sources),
-        bundle.registers.sources[0] if bundle.registers else 0,
+        any(any(b.views) for b in bundle.locals),
+        (bundle.registers.sources[0] if bundle.registers else 0) if schema.scalars else None,
         destination,
         None if predicate else _described(form.result, result, destination.capacity, shape, cols, ends[1]),
         padding(result, bundle.datr.pad, predicate=predicate),

@@ -70,7 +70,7 @@ class Bundles:
         self.wide = power(self.cols) << rng.choice([0, 0, 1])
         self.physical = power(self.rows)
         bits = max(bits_of(self.dtype), bits_of(self.result))
-        narrow = min(bits_of(self.dtype), bits_of(self.result))
+        narrow = min(bits_of(self.dtype), bits_of(self.result), 8 if "predicate" in self.row.sources else 64)
         if self.layout:
             self.physical, self.wide = 16, max(self.wide, 256 // narrow)
         # The same physical rows in both types, in tiles of at least one cell.
