@@ -21,7 +21,7 @@ _PERIOD = 0.001
 KINDS = ("kernels", "GM moves", "legality", "tiles", "interpreter", "launch")
 """Kinds of work.
 
-``kernels`` are products, comparisons and conversions; ``GM moves`` copy between arrays and tiles; ``legality`` is every
+``kernels`` are arithmetic and conversions; ``GM moves`` copy between arrays and tiles; ``legality`` is every
 check and preparation of a bundle; ``tiles`` is what else a bundle does, publishing above all; ``interpreter`` is
 fetching, decoding, headers and scalar code; ``launch`` is everything outside the machine.
 """

@@ -166,8 +166,9 @@ def native(function: Callable[..., Any], dtype: DType, *operands: Bits) -> Bits 
             result = function(*[bits.view(host) for bits in operands])
     except FloatingPointError:
         return None
-    # The least number is a NaN where any is one.
-    if np.isnan(np.minimum.reduce(result, axis=None)):
+    least = np.minimum.reduce(result, axis=None)
+    # It is a NaN where any result is one.
+    if least != least:
         return None
     bits: Bits = result.view(operands[0].dtype)
     return bits

@@ -131,14 +131,14 @@ class Vector:
         scalar = self._scalar(core, pe) if self.scalar is not None else None
         if self.form.early:
             tiles = self._sources(core, bundle, pe)
-            self._values(tiles, scalar, pe)
+            self._check_values(tiles, scalar, pe)
             descriptor = self._allocate(core, tiles, pe)
-            self._match(tiles, descriptor)
+            self._check_match(tiles, descriptor)
         else:
             descriptor = self._allocate(core, (), pe)
             tiles = self._sources(core, bundle, pe)
-            self._match(tiles, descriptor)
-            self._values(tiles, scalar, pe)
+            self._check_match(tiles, descriptor)
+            self._check_values(tiles, scalar, pe)
         values = tuple([tile.values for tile in tiles])
         return Operands(self.dtype, self.result, values, scalar, self.shape, bundle.datr, core.flags), descriptor
 
@@ -155,7 +155,7 @@ class Vector:
         if tuple([id(tile.descriptor) for tile in tiles]) == self.known[0]:
             return tiles
         for tile, shape in zip(tiles, self.form.sources):
-            self._geometry(tile.descriptor, shape)
+            self._check_geometry(tile.descriptor, shape)
         whole = [t.descriptor.rows for t, shape in zip(tiles, self.form.sources) if shape in ("full", "predicate")]
         if whole and any(rows != whole[0] for rows in whole):
             raise Fault(LEGALITY, "the sources differ in physical rows")
@@ -163,7 +163,7 @@ class Vector:
         self.known[:] = [tuple([id(d) for d in found]), found]
         return tiles
 
-    def _geometry(self, d: Descriptor, shape: Shape) -> None:
+    def _check_geometry(self, d: Descriptor, shape: Shape) -> None:
         if shape == "predicate":
             if d.numeric:
                 raise Fault(LEGALITY, "the first source is no predicate tile")
@@ -176,7 +176,7 @@ class Vector:
             rule = f"a source has {d.valid_rows} x {d.valid_cols} elements in {d.cols} columns"
             raise Fault(LEGALITY, f"{rule}, not {rows} x {cols} in {columns}")
 
-    def _values(self, tiles: Sequence[Tile], scalar: Bits | None, pe: int) -> None:
+    def _check_values(self, tiles: Sequence[Tile], scalar: Bits | None, pe: int) -> None:
         """Definedness, encodings and integer divisors, of the valid elements and the scalar."""
         clear = self.dtype.must_be_zero if self.form.encodings else 0
         for tile in tiles:
@@ -204,7 +204,7 @@ class Vector:
         core.local[pe].check((self.destination,), self.selectors)
         return descriptor
 
-    def _match(self, tiles: Sequence[Tile], descriptor: Descriptor) -> None:
+    def _check_match(self, tiles: Sequence[Tile], descriptor: Descriptor) -> None:
         if self.form.result != "full":
             return
         for tile, shape in zip(tiles, self.form.sources):
