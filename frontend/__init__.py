@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from ptoc.arrays import ArraySpec, spec
+    from ptoc.compiler import compile_ir
     from ptoc.errors import (
         ArgumentError,
         CompileError,
@@ -45,6 +46,7 @@ _HOME = {
     "ShapeError": "errors",
     "Target": "kernel",
     "UnsupportedError": "errors",
+    "compile_ir": "compiler",
     "hifloat8": "hif8",
     "hifloat8_values": "hif8",
     "jit": "kernel",
@@ -66,6 +68,7 @@ __all__ = [
     "ShapeError",
     "Target",
     "UnsupportedError",
+    "compile_ir",
     "hifloat8",
     "hifloat8_values",
     "jit",

@@ -10,8 +10,9 @@ from typing import Any
 
 import numpy as np
 from xdsl.dialects.builtin import ModuleOp, TensorType, i1
-from xdsl.ir import Operation
-from xdsl.utils.exceptions import VerifyException
+from xdsl.ir import Attribute, Operation
+from xdsl.parser import Parser
+from xdsl.utils.exceptions import ParseError, VerifyException
 
 from ptoc.arrays import ArraySpec, Placement
 from ptoc.backend.encoder import encode
@@ -19,13 +20,13 @@ from ptoc.backend.lowering import statements
 from ptoc.definition import Definition, widened
 from ptoc.dialects import make_context, nd
 from ptoc.dialects.attributes import dtype_of
-from ptoc.errors import CompileError, PtocError, SourceLocation, UnsupportedError
+from ptoc.errors import CompileError, InputError, PtocError, SourceLocation, UnsupportedError
 from ptoc.functions import Groups, MaskedView
-from ptoc.passes.arguments import argument_kinds
+from ptoc.passes.arguments import INOUT, INPUT, OUTPUT, argument_kinds
 from ptoc.passes.diagnostics import Diagnostic
 from ptoc.passes.pipeline import STAGES, Observer, run_stage
 from ptoc.passes.rewriting import the_function
-from ptoc.program import Program, Results
+from ptoc.program import Program, Results, spec_of_type
 from ptoc.tracing import Trace, Tracer, describe
 
 
@@ -145,16 +146,10 @@ def compile_kernel(
     """
     definition = definition or Definition(None)
     trace, results = trace_kernel(function, name, specs, names, definition)
-    context, module = make_context(), trace.module
+    module = trace.module
     try:
         module.verify()
-        modules = {}
-        for stage in STAGES:
-            run_stage(context, module, stage, observer)
-            modules[stage] = module.clone()
-            if stage == "nd":
-                kinds = argument_kinds(the_function(module))
-                types = [a.type for a in the_function(module).body.block.args]
+        modules, kinds, types = _lowered(module, tuple(STAGES), observer)
     except Diagnostic as diagnostic:
         raise _user_error(diagnostic, trace) from None
     except VerifyException as error:
@@ -178,6 +173,75 @@ def compile_kernel(
         listing,
         encode(listing),
         definition,
+    )
+
+
+def _lowered(
+    module: ModuleOp, stages: Sequence[str], observer: Observer | None
+) -> tuple[dict[str, ModuleOp], list[str], list[Attribute]]:
+    """The module as every stage leaves it; and the arrays that a launch has, which the ``nd`` stage may add to."""
+    context, modules = make_context(), {}
+    for stage in stages:
+        if stage == "pto":
+            function = the_function(module)
+            kinds = argument_kinds(function)
+            types = [a.type for a in function.body.block.args]
+        run_stage(context, module, stage, observer)
+        modules[stage] = module.clone()
+    return modules, kinds, types
+
+
+def compile_ir(text: str, isa: str | None = None) -> Program:
+    """Compile the text of a module with one function in ``nd`` or ``tile`` IR, as ``compile_module`` does.
+
+    ``InputError`` also for text that is no such IR.
+    """
+    try:
+        module = Parser(make_context(), text).parse_module()
+    except (ParseError, VerifyException) as error:
+        hint = "`ptoc compile --emit tile` shows the IR of a kernel"
+        raise InputError(str(error).rstrip(), rule="ir", hint=hint) from None
+    return compile_module(module, isa)
+
+
+def compile_module(module: ModuleOp, isa: str | None = None) -> Program:
+    """Compile a module with one function in ``nd`` or ``tile`` IR, which is left alone.
+
+    The function's arguments are the arrays of a launch; ``ptoc.kind`` says what each is for (``docs/abi.md``), an input
+    without it. ``Program.run`` takes those of kind ``input`` and ``inout``, which come first, and returns a tuple of
+    the outputs. ``InputError`` for a module that has no such function, or that a pass refuses.
+    """
+    module = module.clone()
+    try:
+        function = the_function(module)
+        module.verify()
+        high = any(op.name.startswith("nd.") for op in function.walk())
+        given = argument_kinds(function)
+        callers = [kind in (INPUT, INOUT) for kind in given]
+        if callers != sorted(callers, reverse=True):
+            raise InputError("an input comes behind an output", rule="ir", hint="inputs and inouts come first")
+        count = sum(callers)
+        own = function.body.block.args[:count]
+        names = [arg.name_hint or f"arg{n}" for n, arg in enumerate(own)]
+        specs = [spec_of_type(arg.type) for arg in own]
+        name = function.sym_name.data
+        stages = tuple(STAGES) if high else tuple(STAGES)[1:]
+        modules, kinds, types = _lowered(module, stages, None)
+    except Diagnostic as diagnostic:
+        raise InputError(
+            diagnostic.message,
+            where=_location(diagnostic.where),
+            rule=diagnostic.rule or "ir",
+            hint=diagnostic.hint or "`ptoc compile --emit tile` shows the IR of a kernel",
+        ) from None
+    except VerifyException as error:
+        raise InputError(f"the IR does not verify: {error}", rule="ir", hint="`ptoc opt` shows where") from None
+    listing = statements(module, isa)
+    outputs = [n for n, kind in enumerate(kinds) if kind == OUTPUT]
+    places = (Placement.ROWS,) * count
+    results = Results("tuple" if outputs else "none", outputs)
+    return Program(
+        name, tuple(specs), places, tuple(names), tuple(kinds), tuple(types), results, modules, listing, encode(listing)
     )
 
 

@@ -53,7 +53,7 @@ def run(
     With ``watch`` the machine's findings tell of mistakes, and of results that depend on what the architecture
     leaves open.
     """
-    check_arguments(program.specs, program.kinds, program.names, arrays, program.modules["nd"])
+    check_arguments(program.specs, program.kinds, program.names, arrays, program.highest)
     buffers = [_buffer(spec, kind, array) for spec, kind, array in _launch_arrays(program, arrays)]
     machine = _machine(program, buffers, cores)
     if watch:
@@ -245,7 +245,7 @@ def _execute(program: Program, machine: Machine, arrays: Sequence[Array], advers
 def _scatter(program: Program, arrays: Sequence[Array], address: int, bundle: int) -> str | None:
     """What a fault of a scatter means in the kernel's words; ``None`` for another bundle's."""
     accesses = [row.argument for row in program.encoded.accesses if row.offset == bundle]
-    block = the_function(program.modules["nd"]).body.block
+    block = the_function(program.highest).body.block
     scatters = [op for op in block.ops if isinstance(op, nd.ScatterOp) and block.args.index(op.dest) in accesses]
     if not scatters:
         return None

@@ -8,14 +8,14 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
-from xdsl.dialects.builtin import MemRefType, ModuleOp
+from xdsl.dialects.builtin import MemRefType, ModuleOp, StridedLayoutAttr
 from xdsl.ir import Attribute
 from xdsl.printer import Printer
 
 from ptoc.arrays import ArraySpec, Placement, check_cores, dense_strides, in_memory, spec_of
 from ptoc.backend.statements import Statement
 from ptoc.definition import Definition
-from ptoc.dialects.attributes import dtype_of
+from ptoc.dialects.attributes import dtype_of, row_stride_bytes
 from ptoc.errors import ArgumentError
 from ptoc.isa.image import Image, pack
 
@@ -44,13 +44,16 @@ class Results:
 
 
 def spec_of_type(type_: Attribute) -> ArraySpec:
-    """The specification of an array that a launch adds: dense, with the shape and type of its memref."""
+    """The specification of an array with the shape, the type and the row stride of its memref."""
     import numpy as np
     from xdsl.dialects.builtin import i1
 
     assert isinstance(type_, MemRefType)
     dtype = np.dtype(bool) if type_.element_type == i1 else dtype_of(type_.element_type).numpy
-    return ArraySpec(type_.get_shape(), dtype, dense_strides(type_.get_shape(), dtype.itemsize))
+    strides = dense_strides(type_.get_shape(), dtype.itemsize)
+    if isinstance(type_.layout, StridedLayoutAttr):
+        strides = (row_stride_bytes(type_), *strides[1:])
+    return ArraySpec(type_.get_shape(), dtype, strides)
 
 
 @dataclass(eq=False)
@@ -85,8 +88,14 @@ class Program:
     def module(self, level: Level) -> ModuleOp:
         """The program's IR at a level; a copy, to be changed freely."""
         if level not in self.modules:
-            raise ArgumentError(f"no IR level is called {level!r}", hint="the levels are nd, tile and pto")
+            levels = " and ".join([", ".join([*self.modules][:-1]), [*self.modules][-1]])
+            raise ArgumentError(f"no IR level is called {level!r}", hint=f"the levels are {levels}")
         return self.modules[level].clone()
+
+    @property
+    def highest(self) -> ModuleOp:
+        """The IR at the highest level there is: ``nd``, or ``tile`` where the program was written as that."""
+        return next(iter(self.modules.values()))
 
     def ir(self, level: Level, *, locations: bool = False) -> str:
         """The IR at a level as text, with source locations if asked for."""

@@ -54,6 +54,7 @@ RULES: dict[str, Rule] = {
     "products": Rule("operands and sum are of one of three classes", _KERNELS, "Products"),
     "transposes": Rule("the machine transposes operands of products, and nothing else", _KERNELS, "Transposes"),
     "pickling": Rule("a kernel is pickled by its name, as functions are", _KERNELS, "Pickling"),
+    "ir": Rule("a module has one function, whose arguments are the arrays of a launch", "ir.md", "Compiling IR"),
     # What surrounds a product.
     "accumulation": Rule("TMATMUL_ACC computes C + A @ B in the accumulator's type, once", _EPILOGUES, _SURROUND),
     "post-processing": Rule("B.FPATR scales, rounds, offsets and clamps the sums of a matmul", _EPILOGUES, _SURROUND),

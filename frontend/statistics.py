@@ -6,6 +6,7 @@ are walked step by step.
 
 from __future__ import annotations
 
+import math
 import operator
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -41,7 +42,7 @@ def statistics_of(program: Program) -> Mapping[str, int]:
         "gm_bytes_read": costs.total["read"],
         "gm_bytes_written": costs.total["written"],
         "gm_lower_bound_bytes": lower_bound_bytes(program),
-        "macs_useful": sum(count(op.axes) * m * n * k for m, n, k, op in _matmuls(program.modules["nd"])),
+        "macs_useful": sum(count(op.axes) * m * n * k for m, n, k, op in _matmuls(program.highest)),
         "macs_issued": costs.total["issued"],
         "bundles": costs.total["bundles"],
         "code_bytes": len(program.encoded.code),
@@ -68,15 +69,16 @@ def lower_bound_bytes(program: Program) -> int:
     at least ``2 MNK / sqrt(S)`` operand elements when the core holds S accumulators (Hong and Kung; Irony, Toledo and
     Tiskin), which counts where it is more than the operands themselves.
     """
-    function = the_function(program.modules["nd"])
-    read = {op.source for op in function.walk() if isinstance(op, nd.LoadOp)}
+    function = the_function(program.highest)
+    read = {op.source for op in function.walk() if isinstance(op, nd.LoadOp | tile.LoadOp | tile.LoadSharedOp)}
+    read |= {op.array for op in function.walk() if isinstance(op, tile.OperationOp) and op.array and op.tiles}
     total = 0.0
     for argument, spec, kind in zip(function.body.block.args, program.launch_specs, program.kinds):
         if kind == SCRATCH or not (kind == OUTPUT or argument in read):
             continue
         rows = 1 if spec.row_stride == 0 else spec.rows
         total += spec.size // 2 if spec.packed else rows * spec.row_bytes
-    for m, n, k, op in _matmuls(program.modules["nd"]):
+    for m, n, k, op in _matmuls(program.highest):
         a, b = (dtype_of(cast(TensorType, v.type).element_type) for v in (op.a, op.b))
         shape = MatmulShape(m, n, k, a, b, accumulator_of(op), has_c=False, result=accumulator_of(op))
         once = sum(number * each for number, each in zip(matrices(op.axes), (shape.a_bytes, shape.b_bytes)))
@@ -147,6 +149,9 @@ class _Costs:
             cost += self._rows(op)
         elif isinstance(op, tile.ScatterOp):
             cost["written"] = pes * self._transfer(op.rows, op.cols, op.data)
+        elif isinstance(op, tile.OperationOp) and op.array is not None:
+            size = math.prod(self.values[each] for each in op.size)
+            cost["read" if op.tiles else "written"] = pes * op.dtype.bytes_of(size)
         elif isinstance(op, tile.MatmulOp):
             cost["issued"] = self._issued(op)
         return cost
@@ -209,6 +214,8 @@ def _size_slice(block: Block) -> set[SSAValue]:
             pending += [op.m, op.n, op.k]
         elif isinstance(op, tile.LoadOp | tile.LoadSharedOp | tile.StoreOp | tile.CompareOp | tile.ScatterOp):
             pending += [op.rows, op.cols]
+        elif isinstance(op, tile.OperationOp):
+            pending += op.size
     while pending:
         value = pending.pop()
         if value in found:

@@ -147,7 +147,7 @@ def validate(kernel: Any, *args: Any, **kwargs: Any) -> Report:
         Call(kernel, arrays, names, call.positional).apply(*plain_arrays)
         return Report(kernel.name)
     program = kernel.program_for(*args, **kwargs)
-    check_arguments(specs, program.kinds, names, arrays, program.modules["nd"])
+    check_arguments(specs, program.kinds, names, arrays, program.highest)
     with np.errstate(all="ignore"):
         plain = call.apply(*plain_arrays)
 

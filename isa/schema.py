@@ -65,6 +65,8 @@ class Schema:
     index_types: Types = frozenset()
     open_type: bool = False
     """Whether the block start may leave the type open."""
+    of_source: bool = False
+    """Whether the dimensions are those of the source, and the result has others."""
 
     def bindings(self) -> tuple[tuple[tuple[str, ...], str | None], ...]:
         """The B.IOT records for the tiles: sources two by two, and the destination of each record.

@@ -31,6 +31,7 @@ def _reduced(
     portable: Types | None = None,
     attributes: tuple[str, ...] = (PAD,),
     result: str = SAME,
+    of_source: bool = False,
 ) -> Schema:
     return Schema(
         meaning,
@@ -40,6 +41,7 @@ def _reduced(
         result=result,
         padding=PAD_CHOSEN,
         portable=portable,
+        of_source=of_source,
     )
 
 
@@ -52,10 +54,10 @@ def _lines(line: str, other: str, shape: str, prefix: str) -> Iterator[tuple[str
         ("PROD", "the product", PORTABLE_PRODUCT),
     )
     for name, what, portable in reduced:
-        yield prefix + name, _reduced(f"{what} of every {line}", "x", portable=portable)
+        yield prefix + name, _reduced(f"{what} of every {line}", "x", portable=portable, of_source=True)
     for name, what in (("ARGMAX", "largest"), ("ARGMIN", "smallest")):
         meaning = f"the {other} of the {what} element of every {line}"
-        yield prefix + name, _reduced(meaning, "x", types=PORTABLE, result="U32")
+        yield prefix + name, _reduced(meaning, "x", types=PORTABLE, result="U32", of_source=True)
     yield prefix + "EXPAND", _reduced(f"y repeated in every {other}", f"y ({shape})")
     repeated = f"y ({shape})"
     for name, what in (

@@ -10,6 +10,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import cast
 
+from xdsl.dialects.builtin import IntegerAttr
+
 from ptoc.dialects import tile
 from ptoc.dialects.attributes import Predicate
 from ptoc.dialects.tile import SharedType, TileLayout, TileType
@@ -122,6 +124,27 @@ def scatter(op: tile.ScatterOp, base: int, dims: Sequence[Instruction]) -> list[
     start = make("BSTART.MSCATTER.MASK", DataType=type_.dtype.code)
     col = dimension(2, type_.cols.data, None)
     return [start, *dims, col, make("B.IOR", RegSrc0=base), *_bindings(op), STOP]
+
+
+def operation(
+    op: tile.OperationOp, dims: Sequence[Instruction], registers: Sequence[int]
+) -> list[Instruction]:
+    """Any operation by its schema; ``dims`` are LB0 and LB1, ``registers`` those of B.IOR."""
+    isa, dtype = op.isa, op.dtype
+    if isa.family == "TEPL":
+        start = make("BSTART.TEPL", Mode=isa.mode, Function=isa.function, DataType=dtype.code)
+    else:
+        start = make(isa.start, DataType=dtype.code)
+    given = {} if op.datr is None else op.datr.data
+    fields = {name: cast(IntegerAttr, number).value.data for name, number in given.items()}
+    if "DataType" in isa.schema.attributes:
+        fields["DataType"] = dtypes.NONE_CODE if op.converted is None else op.converted.code
+    attributes = [make("B.DATR", **fields)] if given or op.converted is not None else []
+    if op.tiles and isa.schema.dimensions[2] is not None:
+        shaped = op.sources[0] if isa.schema.of_source else op.tiles[0]
+        dims = [*dims, dimension(2, cast("TileType | tile.PredicateType", shaped.type).cols.data, None)]
+    ior = [make("B.IOR", **{f"RegSrc{n}": register for n, register in enumerate(registers)})] if registers else []
+    return [start, *attributes, *dims, *ior, *_bindings(op), STOP]
 
 
 def matmul(

@@ -500,6 +500,14 @@ class _Lowering:
         with self._address(op.dest, op.offset) as base:
             self._bundle(bundles.scatter(op, base, self._dimensions(op.cols, op.rows)), op.dest)
 
+    def operation(self, op: tile.OperationOp) -> None:
+        with ExitStack() as held:
+            registers = []
+            if op.array is not None and op.offset is not None:
+                registers.append(held.enter_context(self._address(op.array, op.offset)))
+            registers += [held.enter_context(self._operand(scalar)) for scalar in op.scalars]
+            self._bundle(bundles.operation(op, self._dimensions(*op.size), registers), op.array)
+
     def matmul(self, op: tile.MatmulOp) -> None:
         with ExitStack() as held:
             words = [held.enter_context(self._operand(w)) for w in op.post_processing.words(op.pre_quant_mode)]
@@ -578,5 +586,6 @@ _LOWERINGS: dict[type[Operation], Callable[[_Lowering, Operation], None]] = {
     tile.StoreOp: _Lowering.store,
     tile.CompareOp: _Lowering.compare,
     tile.ScatterOp: _Lowering.scatter,
+    tile.OperationOp: _Lowering.operation,
     tile.MatmulOp: _Lowering.matmul,
 }  # type: ignore[dict-item]

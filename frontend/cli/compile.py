@@ -21,7 +21,11 @@ _SPEC = re.compile(r"(\d+(?:x\d+)*):(\w+)(?::(\d+))?")
 
 def main(arguments: Sequence[str]) -> int:
     parser = argparse.ArgumentParser(prog="ptoc compile", description=__doc__)
-    parser.add_argument("kernel", metavar="FILE.py[:kernel]", help="a file with @ptoc.jit kernels")
+    parser.add_argument(
+        "kernel",
+        metavar="FILE",
+        help="a file with @ptoc.jit kernels, FILE.py or FILE.py:kernel; or FILE.mlir with a function in nd or tile IR",
+    )
     results = parser.add_mutually_exclusive_group()
     results.add_argument("--emit", choices=(*LEVELS, "asm", "image"), default="asm", help="default: asm")
     results.add_argument(
@@ -50,9 +54,14 @@ def main(arguments: Sequence[str]) -> int:
     from ptoc.cli.complaints import user_code
     from ptoc.cli.sources import select
 
-    selected = select(options.kernel)
-    with user_code(selected.file):
-        program = _program(selected, options.spec)
+    if options.kernel.endswith(".mlir"):
+        if options.spec:
+            parser.error("--spec belongs to kernels; IR says what its arrays are")
+        program = _program_of_ir(options.kernel)
+    else:
+        selected = select(options.kernel)
+        with user_code(selected.file):
+            program = _program(selected, options.spec)
     if options.emit == "image":
         output.write_bytes(program.image(), options.output)
     elif options.emit == "explain":
@@ -62,6 +71,12 @@ def main(arguments: Sequence[str]) -> int:
     else:
         output.write_text(program.ir(options.emit, locations=options.locations), options.output)
     return GOOD
+
+
+def _program_of_ir(file: str) -> Program:
+    from ptoc.compiler import compile_ir
+
+    return compile_ir(output.read_bytes(file).decode("utf-8", "replace"))
 
 
 def _program(selected: Selection, specs: Sequence[ArraySpec] | None) -> Program:

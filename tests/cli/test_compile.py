@@ -26,6 +26,23 @@ def test_each_level_is_printed(level: str, text: str, ptoc: Run, write: Write) -
     assert text in result.out
 
 
+def test_ir_is_compiled(ptoc: Run, write: Write) -> None:
+    file = write(LINEAR)
+    assert ptoc("compile", file, "--emit", "tile", "-o", "linear.mlir").status == 0
+    given, again = ptoc("compile", file), ptoc("compile", "linear.mlir")
+    assert (again.status, again.err) == (0, "")
+    assert [line for line in given.out.splitlines() if ".loc" not in line and ".file" not in line] == [
+        line for line in again.out.splitlines() if ".loc" not in line and ".file" not in line
+    ]
+    assert ptoc("compile", "linear.mlir", *SPECS).status == 2
+    assert ptoc("compile", "missing.mlir").status == 1
+    Path("wrong.mlir").write_text("func.func @f(")
+    result = ptoc("compile", "wrong.mlir")
+    assert result.status == 1
+    assert "docs/ir.md#compiling-ir" in result.err
+    assert "Traceback" not in result.err
+
+
 def test_the_assembly_is_that_of_the_image(ptoc: Run, write: Write) -> None:
     file = write(LINEAR)
     text = ptoc("compile", file, *SPECS).out
@@ -107,13 +124,14 @@ lower bound: 264 bytes
    60  every result goes out once
   144  A and B come in once
 
-3 plans:
+4 plans:
   out by       rows           slots  blocks  K            traffic  / bound  utilisation  bundles  lanes   Local  Shared
   chosen       1 x (U 1 x 5)  1 x 3  1       9 Local          264    1.000        1.000        5      1  16,384       0
+  utilisation  1 x (T 1 x 5)  2 x 8  1       9 Local          264    1.000        0.500        9      1  20,480       0
   utilisation  1 x (T 1 x 5)  2 x 8  1       8                264    1.000        0.500       14      1   8,192     256
   utilisation  1 x (T 1 x 5)  2 x 8  1       1 Local + 8      274    1.038        0.500       15      1  12,288     256
 
-utilisation: 2 of 3 out; the best cells would issue at least 0.98 of the multiply-adds of the others
+utilisation: 3 of 4 out; the best cells would issue at least 0.98 of the multiply-adds of the others
 lanes:       none out; a single lane has the least code, and may move 277 bytes, 5% over the least
 traffic:     none out; the others move at most 277 bytes, 5% over the least
 bundles:     none out; the others take at most 5 bundles, 15% over the fewest

@@ -1,0 +1,237 @@
+"""IR that a person writes: any operation of the ISA in ``tile`` IR, compiled, run, and compared with numpy."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+import pytest
+from samples import assert_same
+from test_levels import CASES, program_of
+
+import ptoc
+from ptoc.isa.dtypes import DType
+from ptoc.isa.operations import ALL, TileOperation
+from ptoc.isa.operations import BY_NAME as OPERATIONS
+from ptoc.isa.schema import SAME
+
+ROWS, COLS = 8, 32
+F32 = np.dtype("float32")
+
+OF_ITS_OWN = {"TLOAD", "TSTORE", *(op.name for op in ALL if op.family == "CUBE")}
+"""What other operations of the dialect stand for."""
+
+
+def element(dtype: np.dtype[Any]) -> str:
+    return {"f": "f", "i": "si", "u": "ui", "b": "ui"}[dtype.kind] + str(8 * dtype.itemsize)
+
+
+def module(body: str, *arrays: np.dtype[Any], out: np.dtype[Any] = F32, cols: int = COLS) -> str:
+    """A function on 8 x 32 arrays x0, x1, …: two rows on each PE as tiles %x0, … , of which ``body`` makes %result."""
+    half = ROWS // 4
+    lines, arguments = [], []
+    for n, dtype in enumerate(arrays):
+        kind, row = element(dtype), COLS * dtype.itemsize
+        arguments.append(f"%m{n}: memref<{ROWS}x{COLS}x{kind}>")
+        lines += [
+            f"%row{n} = arith.constant {row} : index",
+            f"%half{n} = arith.constant {half * row} : index",
+            f"%at{n} = arith.muli %pe, %half{n} : index",
+            f"%x{n} = tile.load %m{n}[%at{n}] stride %row{n} size %half, %cols pes 4"
+            f" : memref<{ROWS}x{COLS}x{kind}> -> !tile.tile<{half}x{COLS}x{kind}, norm>",
+        ]
+    to = f"memref<{ROWS}x{cols}x{element(out)}>"
+    arguments.append(f'%out: {to} {{ptoc.kind = "output"}}')
+    return "\n".join(
+        [
+            f"func.func @kernel({', '.join(arguments)}) {{",
+            f"%half = arith.constant {half} : index",
+            f"%cols = arith.constant {COLS} : index",
+            "%pe = tile.pe_id",
+            *lines,
+            body.replace("TILE", f"!tile.tile<{half}x{COLS}x{element(arrays[0])}, norm>"),
+            f"%width = arith.constant {cols} : index",
+            f"%row = arith.constant {cols * out.itemsize} : index",
+            f"%both = arith.constant {half * cols * out.itemsize} : index",
+            "%at = arith.muli %pe, %both : index",
+            f"tile.store %result, %out[%at] stride %row size %half, %width pes 4"
+            f" : !tile.tile<{half}x{cols}x{element(out)}, norm> -> {to}",
+            "func.return",
+            "}",
+        ]
+    )
+
+
+def run(text: str, *arrays: Any) -> Any:
+    (result,) = ptoc.compile_ir(text).run(*arrays)
+    return result
+
+
+def numbers(dtype: Any, seed: int = 0) -> Any:
+    rng = np.random.default_rng(seed)
+    if np.dtype(dtype).kind == "f":
+        return rng.standard_normal((ROWS, COLS)).astype(dtype)
+    return rng.integers(1, 100, (ROWS, COLS)).astype(dtype)
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float16", "int32", "int8", "uint16"])
+@pytest.mark.parametrize(("name", "function"), [("TADD", np.add), ("TMUL", np.multiply), ("TMAX", np.maximum)])
+def test_two_tiles(name: str, function: Any, dtype: str) -> None:
+    x, y = numbers(dtype), numbers(dtype, 1)
+    body = f'%result = tile.operation "{name}" %x0, %x1 size %cols, %half pes 4 : TILE, TILE -> TILE'
+    assert_same(run(module(body, x.dtype, x.dtype, out=x.dtype), x, y), function(x, y))
+
+
+def test_a_tile_and_a_scalar() -> None:
+    x = numbers("int32")
+    body = """%n = arith.constant -7 : index
+    %result = tile.operation "TSUBS" %x0 size %cols, %half scalars %n pes 4 : TILE -> TILE"""
+    assert_same(run(module(body, x.dtype, out=x.dtype), x), x + np.int32(7))
+
+
+def test_a_selection() -> None:
+    x, y = numbers(F32), numbers(F32, 1)
+    body = """%p = tile.compare lt %x0, %x1 size %half, %cols pes 4 : TILE, TILE -> !tile.predicate<2x32>
+    %result = tile.operation "TSEL" %p, %x0, %x1 size %cols, %half pes 4 : !tile.predicate<2x32>, TILE, TILE -> TILE"""
+    assert_same(run(module(body, F32, F32), x, y), np.where(x < y, x, y))
+
+
+def test_a_conversion() -> None:
+    x = numbers(F32)
+    body = """%result = tile.operation "TCVT" %x0 size %cols, %half pes 4 : TILE -> !tile.tile<2x32xf16, norm>"""
+    assert_same(run(module(body, F32, out=np.dtype("float16")), x), x.astype(np.float16))
+
+
+def test_a_row_is_reduced_and_repeated() -> None:
+    """Softmax without the division: small integers make the sums exact."""
+    x = numbers("int32").astype(F32)
+    body = """%one = arith.constant 1 : index
+    %most = tile.operation "TROWMAX" %x0 size %cols, %half pes 4 : TILE -> !tile.tile<2x1xf32, norm>
+    %result = tile.operation "TROWEXPANDSUB" %x0, %most size %cols, %half pes 4
+    : TILE, !tile.tile<2x1xf32, norm> -> TILE"""
+    assert_same(run(module(body, F32), x), x - x.max(axis=1, keepdims=True))
+
+
+@pytest.mark.parametrize("name", sorted(CASES))
+@pytest.mark.parametrize("level", ["nd", "tile"])
+def test_the_ir_of_a_kernel_gives_the_same_code(name: str, level: Any) -> None:
+    program = program_of(name)
+    again = ptoc.compile_ir(program.ir(level))
+    assert again.code() == program.code()
+    assert again.kinds == program.kinds
+
+
+def test_the_program_of_ir_is_a_program() -> None:
+    x = numbers(F32)
+    body = '%result = tile.operation "TABS" %x0 size %cols, %half pes 4 : TILE -> TILE'
+    program = ptoc.compile_ir(module(body, F32))
+    assert program.names == ("m0",)
+    assert program.stats["gm_bytes_read"] == program.stats["gm_bytes_written"] == x.nbytes
+    assert program.stats["gm_lower_bound_bytes"] == 2 * x.nbytes
+    assert "BSTART.VEC TABS, FP32" in program.asm()
+    with pytest.raises(ptoc.ArgumentError, match="the levels are tile and pto"):
+        program.ir("nd")
+
+
+BEHIND = 'func.func @f(%a: memref<4xf32> {ptoc.kind = "output"}, %b: memref<4xf32>) { func.return }'
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("func.func", "expect symbol name"),
+        ("builtin.module {}", "one function"),
+        (BEHIND, "behind an output"),
+        ("func.func @f(%x: !tile.tile<4x6xf32, norm>) { func.return }", "power-of-two"),
+    ],
+)
+def test_what_is_no_program(text: str, message: str) -> None:
+    with pytest.raises(ptoc.InputError, match=message) as caught:
+        ptoc.compile_ir(text)
+    assert caught.value.hint
+
+
+# -- all operations ---------------------------------------------------------------------------------
+
+
+def operand_type(role: str, op: TileOperation, dtype: DType) -> str:
+    if role in ("predicate", "mask"):
+        return "!tile.predicate<4x8>"
+    if role in ("byte displacements", "row indices"):
+        dtype = min(op.schema.index_types, key=lambda each: each.code)
+    return tile_type(dtype)
+
+
+def tile_type(dtype: DType) -> str:
+    return f"!tile.tile<4x8x{name_of(dtype)}, norm>"
+
+
+def name_of(dtype: DType) -> str:
+    from ptoc.dialects.attributes import element_type
+
+    return str(element_type(dtype))
+
+
+def module_of(op: TileOperation) -> str:
+    """The operation as its schema says, of tiles that are arguments of no launch: only for its bundle."""
+    schema = op.schema
+    dtype = min((t for t in schema.types if t.name in ("FP32", "S32", "U32", "S8")), key=lambda t: t.code)
+    sources = [operand_type(role, op, dtype) for role in schema.sources]
+    results = [tile_type(dtype) for _ in schema.destinations]
+    if results and schema.result.startswith("predicate"):
+        results[0] = "!tile.predicate<4x8>"
+    in_memory = op.family == "TLSU" and op.name not in ("TMOV", "GMOV")
+    scalars = schema.scalars[1 if in_memory else 0 :]
+    sizes = [each for each in schema.dimensions[:2] if each is not None]
+    parts = [f'tile.operation "{op.name}"', ", ".join(f"%t{n}" for n in range(len(sources)))]
+    parts += ["at %m[%n]"] * in_memory
+    parts += [f"size {', '.join(['%n'] * len(sizes))}"] if sizes else []
+    parts += [f"scalars {', '.join(['%n'] * len(scalars))}"] if scalars else []
+    slots = ", ".join(f"#tile.slot<T {n + 1}>" for n in range(len(sources)))
+    parts += [f"pes 4{f' slots [{slots}]' if sources else ''}", *["into U"] * bool(results)]
+    parts += ["beside [#tile<hand M>]"] * (len(results) > 1)
+    parts += [f": {', '.join(sources)}"] * bool(sources) + [f"memory memref<64x{name_of(dtype)}>"] * in_memory
+    parts += [f"-> {', '.join(results)}"] * bool(results)
+    names = f"{', '.join(f'%r{n}' for n in range(len(results)))} = " if results else ""
+    arguments = [f"%m: memref<64x{name_of(dtype)}>", "%n: index", *(f"%t{n}: {t}" for n, t in enumerate(sources))]
+    return f"func.func @f({', '.join(arguments)}) {{\n{names}{' '.join(parts)}\nfunc.return\n}}"
+
+
+def bundle_of(op: TileOperation) -> list[Any]:
+    from xdsl.parser import Parser
+
+    from ptoc.dialects import make_context, tile
+    from ptoc.passes import bundles
+
+    parsed = Parser(make_context(), module_of(op)).parse_module()
+    parsed.verify()
+    [found] = [each for each in parsed.walk() if isinstance(each, tile.OperationOp)]
+    dims = [bundles.dimension(lb, 4, None) for lb in range(len(found.size))]
+    registers = [2] * ((found.array is not None) + len(found.scalars))
+    return bundles.operation(found, dims, registers)
+
+
+def others() -> Iterator[TileOperation]:
+    return (op for op in ALL if op.name not in OF_ITS_OWN)
+
+
+@pytest.mark.parametrize("name", [op.name for op in others()])
+def test_every_operation_becomes_its_bundle(name: str) -> None:
+    """Sources, destinations and registers as the tables say, read back from the instructions."""
+    from ptoc.isa.operations import operation_of
+
+    op = OPERATIONS[name]
+    start, *commands, stop = bundle_of(op)
+    assert operation_of(start) is op
+    assert stop.key == "BSTOP"
+    bindings = [each for each in commands if each.key.startswith("B.IOT")]
+    assert sum(f"SrcTile{n}" in each.form.position for each in bindings for n in range(2)) == len(op.schema.sources)
+    assert sum("DstTile" in each.form.position for each in bindings) == len(op.schema.destinations)
+    assert ("B.IOR" in {each.key for each in commands}) == bool(op.schema.scalars)
+    if op.schema.result == SAME:
+        assert "B.DATR" not in {each.key for each in commands}
+
+
+def test_which_operations_there_are() -> None:
+    assert len(OF_ITS_OWN) + len(list(others())) == len(ALL) == 109
