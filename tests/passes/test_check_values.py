@@ -428,7 +428,7 @@ def test_a_wrong_program_is_not_compiled_where_the_flag_is_set(monkeypatch: pyte
     with pytest.raises(CompileError) as info:
         PROGRAMS["several blocks"]()
     text = str(info.value)
-    assert f"{__file__}:{product.__code__.co_firstlineno + 1}: the compiler produced a wrong program" in text
+    assert f"{__file__}:{product.__code__.co_firstlineno + 1}:12: the compiler produced a wrong program" in text
     assert f"the kernel demands {WHOLE} (on core 0 of 1)" in text
     assert "bundle: BSTART.TSTORE FP32\n" in text
     monkeypatch.setenv("PTOC_CHECK", "0")
