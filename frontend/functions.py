@@ -22,7 +22,7 @@ from xdsl.ir import Operation, SSAValue
 from ptoc.arrays import Placement, folded_shape
 from ptoc.dialects import nd
 from ptoc.dialects.attributes import Predicate
-from ptoc.dialects.batching import Batch, stacked
+from ptoc.dialects.batching import Axis, Batch, stacked
 from ptoc.errors import PtocError, ShapeError, UnsupportedError, caller_location
 from ptoc.hif8 import is_floating
 from ptoc.isa import dtypes
@@ -196,8 +196,6 @@ def _require_fit(name: str, x: Tracer, y: Tracer) -> None:
             f"{name} of {describe(x, y)}: {x.shape[-1]} columns do not meet {rows} rows",
             "the left matrix is M x K, the right one K x N; a vector is a row on the left, a column on the right",
         )
-    if max(x.ndim, y.ndim) > 2 and min(x.ndim, y.ndim) == 1:
-        raise unsupported(f"{name} of {describe(x, y)}", hint="reshape the vector to a matrix of one row or column")
     try:
         np.broadcast_shapes(x.shape[:-2], y.shape[:-2])
     except ValueError:
@@ -208,18 +206,25 @@ def _require_fit(name: str, x: Tracer, y: Tracer) -> None:
 
 
 def _product(x: Tracer, y: Tracer, result: np.dtype[Any]) -> Tracer:
-    """A product of operands that fit, for which numpy gives ``result``."""
-    (a, trans_a), (b, trans_b) = (_as_it_lies(v) for v in (x, y))
+    """A product of operands that fit, for which numpy gives ``result``.
+
+    That of a stack and a vector is one vector for each matrix: the rows that the transposes give with it on their left.
+    """
+    left, right = (y, x.mT) if x.ndim > 2 and y.ndim == 1 else (x, y)
+    (a, trans_a), (b, trans_b) = (_as_it_lies(v) for v in (left, right))
     accumulator = _accumulator(a, b, x, y, result)
-    stack = np.broadcast_shapes(x.shape[:-2], y.shape[:-2])
-    shape = (*stack, *x.shape[-2:-1], *y.shape[-1:]) if y.ndim > 1 else x.shape[:-1]
+    stack = np.broadcast_shapes(left.shape[:-2], right.shape[:-2])
+    shape = (*stack, *left.shape[-2:-1], *right.shape[-1:]) if right.ndim > 1 else left.shape[:-1]
     if 0 in stack:
         # The sums of no matrix: as those of a matrix without rows.
-        a, trans_a = x.trace.splat(0, (0, x.shape[-1]), _numpy_of(a)), False
-        b, trans_b = x.trace.splat(0, y.shape[-2:], _numpy_of(b)), False
+        a, trans_a = x.trace.splat(0, (0, left.shape[-1]), _numpy_of(a)), False
+        b, trans_b = x.trace.splat(0, right.shape[-2:], _numpy_of(b)), False
         batch: Batch = ()
     else:
-        batch = stacked(x.shape[:-2], y.shape[:-2], rows_follow=not trans_a)
+        batch = stacked(left.shape[:-2], right.shape[:-2], rows_follow=not trans_a)
+        if stack and left.ndim == 1 and not batch:
+            # A row in a stack of one is still one of a matrix.
+            batch = (Axis(1, 0, 0),)
     stored = result if _same_sum(accumulator, result) else accumulator.numpy
     type_ = TensorType(builtin_element(stored), folded_shape(shape))
     value = x.trace.value(
@@ -228,6 +233,9 @@ def _product(x: Tracer, y: Tracer, result: np.dtype[Any]) -> Tracer:
     )
     if len(shape) > 2:
         x.trace.shapes[value] = shape
+    else:
+        # A stack that a vector meets may have the extents of the result, in other axes.
+        x.trace.shapes.pop(value, None)
     traced = x.trace.tracer(value, stored)
     return traced if stored == result else astype(traced, result)
 
@@ -322,7 +330,7 @@ def dot(x: Any, y: Any) -> Tracer:
     if not (isinstance(x, Tracer) and isinstance(y, Tracer)):
         raise unsupported(f"np.dot of {describe(x, y)}", hint="np.dot takes matrices and vectors here")
     _require_fit("np.dot", x, y)
-    if max(x.ndim, y.ndim) > 2:
+    if max(x.ndim, y.ndim) > 2 and min(x.ndim, y.ndim) > 1:
         raise unsupported(f"np.dot of {describe(x, y)}", hint="np.matmul multiplies stacks of matrices")
     result = _numpy_dtype(np.dot, x, y)
     if result.hasobject:

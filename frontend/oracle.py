@@ -57,8 +57,8 @@ class Value:
         return Value(self.data.reshape(shape), None if self.bound is None else self.bound.reshape(shape))
 
     def stacked(self, number: int) -> Value:
-        """A number of matrices below each other, as an array of them."""
-        rows, cols = self.data.shape
+        """A number of matrices below each other, or one row, as an array of them."""
+        rows, cols = (1, *self.data.shape)[-2:]
         return self.reshaped((number, rows // number, cols))
 
     def at(self, place: int) -> Value:

@@ -358,7 +358,8 @@ class MatmulAccOp(IRDLOperation):
     its row's byte. The result's element type is the accumulator's or one that B.FPATR converts to as ``post`` says.
     With ``trans_a`` the tensor ``a`` is the transpose of the left matrix, as it lies in memory; ``trans_b`` is the same
     for the right one. A ``batch`` is a stack of such products of matrices: each tensor has the rows of all matrices
-    below each other, ``acc`` and the result those of every product.
+    below each other, ``acc`` and the result those of every product. There too a left operand of one dimension is a
+    row, of every product.
 
     Further results are maxima of the sums themselves, before ``post``, in the accumulator type: ``row_max`` of every
     row and of ``initial``, ``group_max`` of every ``group`` columns of it. They are those of magnitudes with
@@ -454,7 +455,9 @@ class MatmulAccOp(IRDLOperation):
         self._verify_batch()
         (m, k), (k2, n) = self._matrices()
         m *= count(self.axes)
-        shape = (*(m,) * (len(_shape(self.a)) - 1), *(n,) * (len(_shape(self.b)) - 1))
+        shape: tuple[int, ...] = (*(m,) * (len(_shape(self.a)) - 1), *(n,) * (len(_shape(self.b)) - 1))
+        if self.batch is not None:
+            shape = m, n
         if k != k2 or _shape(self.result) != shape:
             raise VerifyException(f"{self.a.type} times {self.b.type} is not {self.result.type}")
         a, b = (dtype_of(_element(v)) for v in (self.a, self.b))
@@ -500,14 +503,14 @@ class MatmulAccOp(IRDLOperation):
     def _verify_batch(self) -> None:
         if self.batch is None:
             return
-        if any(len(_shape(operand)) != 2 for operand in (self.a, self.b)) or self.scale is not None:
-            raise VerifyException("a stack of products is one of matrices, without a scale")
+        if len(_shape(self.b)) != 2 or self.scale is not None:
+            raise VerifyException("a stack of products has matrices on the right, and no scale")
         if self.row_max is not None or self.group_max is not None:
             raise VerifyException("a stack of products has no maxima")
         if not self.axes or any(axis.extent < 1 for axis in self.axes):
             raise VerifyException("a stack has one product or more along every axis")
         for operand, number in zip((self.a, self.b), matrices(self.axes)):
-            if _shape(operand)[0] % number:
+            if number > 1 and (len(_shape(operand)) != 2 or _shape(operand)[0] % number):
                 raise VerifyException(f"{operand.type} is no stack of {number} matrices")
 
 

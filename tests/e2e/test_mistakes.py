@@ -96,11 +96,6 @@ def stacks_of_other_lengths(a, b):
     return np.matmul(a, b)
 
 
-@mistake(ones((2, 3, 4)), ones((4,)))
-def stack_times_vector(a, v):
-    return a @ v
-
-
 @mistake(ones((2, 3, 4)), ones((2, 4, 3)))
 def maximum_of_a_stack(a, b):
     return (a @ b).max(axis=-1)

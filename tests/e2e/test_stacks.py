@@ -153,13 +153,70 @@ def test_strided_stacks(cores: int) -> None:
     assert_same(out, wanted)
 
 
+@settings(deadline=None, max_examples=25)
+@given(
+    st.lists(st.integers(1, 3), min_size=1, max_size=3), extents, extents,
+    st.sampled_from([(F16, F32), (S8, S32), (BF16, F32)]), st.sampled_from(["none", "row", "full"]),
+    st.booleans(), st.booleans(), st.integers(1, 3),
+)  # fmt: skip
+def test_a_stack_and_a_vector(
+    stack: list[int], depth: int, extent: int, types: tuple[Any, Any], start: str, left: bool, turned: bool, cores: int
+) -> None:
+    """numpy's shapes: one vector for each matrix, on either side, transposed or not; it is a row in what follows."""
+    operands, accumulator = types
+    rng = np.random.default_rng(extent)
+    vector, matrices = values(rng, (depth,), operands, 0), values(rng, (*stack, depth, extent), operands, 0)
+    c = {
+        "none": None,
+        "row": values(rng, (extent,), accumulator, 0),
+        "full": values(rng, (*stack, extent), accumulator, 0),
+    }[start]
+    given = matrices if left else matrices.swapaxes(-1, -2)
+    given = np.ascontiguousarray(given.swapaxes(-1, -2) if turned else given)
+
+    def kernel(vector: Any, matrices: Any, *c: Any) -> Any:
+        stack = matrices.mT if turned else matrices
+        pair = (vector, stack) if left else (stack, vector)
+        total = np.matmul(*pair, dtype=accumulator)
+        return np.maximum(c[0] + total if c else total, 0)
+
+    arrays = [vector, given] if c is None else [vector, given, c]
+    program = ptoc.jit(kernel).program_for(*arrays)
+    got = program.results.build(counted_as_stated(program, arrays, cores))
+    start_of_rows = None if c is None else c[..., None, :]
+    assert_same(got, relu(stacked(vector[None], matrices, start_of_rows, accumulator))[..., 0, :])
+
+
+def test_what_follows_a_stack_and_a_vector() -> None:
+    rng = np.random.default_rng(5)
+    a, v = values(rng, (3, 40, 50), F16, 0), values(rng, (50,), F16, 0)
+    scale = np.linspace(0.5, 1, 40).astype(np.float16).astype(np.float32)
+
+    def kernel(a: Any, v: Any, out: Any) -> Any:
+        total = np.matmul(a, v, dtype=np.float32, out=out)
+        both = np.dot(a, v), np.dot(v, a.mT), a @ v
+        return (total > 0, (np.matmul(a, v, dtype=np.float32) * scale).astype(np.float16), *both)
+
+    out = np.zeros((3, 90), F32)
+    assert ptoc.validate(kernel, a, v, out[:, 10:50]).ok
+    positive, half, *rest = ptoc.jit(kernel)(a, v, out[:, 10:50])
+    wanted = stacked(v[None], a.swapaxes(-1, -2), None, F32)[:, 0]
+    assert_same(out[:, 10:50], wanted)
+    assert not out[:, :10].any() and not out[:, 50:].any()
+    assert_same(positive, wanted > 0)
+    assert_same(half, narrow(wanted * scale, F16))
+    for each in rest:
+        assert_same(each, narrow(wanted, F16))
+
+
 def compiled(*shapes: tuple[int, ...]) -> ptoc.Program:
     return ptoc.jit(lambda a, b: np.matmul(a, b, dtype=np.float32)).compile(*[ptoc.spec(s, F16) for s in shapes])
 
 
 def test_programs_are_proven() -> None:
     """Each store is what the kernel demands there, in every product of a stack."""
-    for shapes in [((3, 5, 7), (3, 7, 9)), ((2, 1, 40, 33), (3, 33, 150)), ((4, 2, 129, 65), (4, 2, 65, 77))]:
+    shapes_of_both = [((3, 5, 7), (3, 7, 9)), ((2, 1, 40, 33), (3, 33, 150)), ((4, 2, 129, 65), (4, 2, 65, 77))]
+    for shapes in [*shapes_of_both, ((3, 70, 33), (33,))]:
         program = compiled(*shapes)
         assert check_values(program.modules["nd"], program.modules["pto"])
 
@@ -183,8 +240,10 @@ def test_what_does_not_fit_is_refused() -> None:
     for shapes in [((2, 5, 7), (3, 7, 9)), ((2, 5, 7), (2, 8, 9)), ((4, 2, 5, 7), (4, 1, 3, 7, 9))]:
         with pytest.raises(ShapeError, match="do not meet"):
             compiled(*shapes)
-    with pytest.raises(UnsupportedError, match="matmul of 2x5x7 float16 and 7 float16"):
-        compiled((2, 5, 7), (7,))
+    with pytest.raises(ShapeError, match="7 columns do not meet 5 rows"):
+        compiled((2, 5, 7), (5,))
+    with pytest.raises(ShapeError, match="7 columns do not meet 5 rows"):
+        compiled((7,), (2, 5, 9))
     with pytest.raises(UnsupportedError, match="transposes of a stack"):
         ptoc.jit(lambda a: np.where(a.mT > 0, 1.0, 0.0)).compile(
             ptoc.spec((2, 5, 7), F32)
@@ -197,7 +256,10 @@ def test_what_does_not_fit_is_refused() -> None:
         )
 
 
-EMPTY = [((2, 5, 0), (2, 0, 9)), ((0, 5, 7), (0, 7, 9)), ((0, 5, 7), (7, 9)), ((3, 0, 7), (3, 7, 9))]
+EMPTY = [
+    *[((2, 5, 0), (2, 0, 9)), ((0, 5, 7), (0, 7, 9)), ((0, 5, 7), (7, 9)), ((3, 0, 7), (3, 7, 9))],
+    *[((2, 5, 0), (0,)), ((0,), (2, 0, 9)), ((0, 5, 7), (7,)), ((7,), (0, 7, 9)), ((3, 0, 7), (7,)), ((7,), (3, 7, 0))],
+]
 
 
 @pytest.mark.parametrize("shapes", EMPTY)

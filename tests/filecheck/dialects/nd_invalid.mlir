@@ -261,7 +261,14 @@ func.func @displacements(%out: memref<4x4xf16>) {
 %0 = nd.splat <0x0> : tensor<8xf16>
 %1 = nd.splat <0x0> : tensor<8x4xf16>
 %2 = nd.matmul_acc %0, %1 batch <3 a 1 b 0> : tensor<8xf16>, tensor<8x4xf16> -> tensor<4xf32>
-// CHECK: a stack of products is one of matrices, without a scale
+// CHECK: tensor<8xf16> is no stack of 3 matrices
+
+// -----
+
+%0 = nd.splat <0x0> : tensor<12x8xf16>
+%1 = nd.splat <0x0> : tensor<8xf16>
+%2 = nd.matmul_acc %0, %1 batch <3 a 1 b 0> : tensor<12x8xf16>, tensor<8xf16> -> tensor<12xf32>
+// CHECK: a stack of products has matrices on the right, and no scale
 
 // -----
 
