@@ -5,7 +5,8 @@ change, so one preparation serves every execution of a static bundle with the sa
 in the architecture's order, probes every address, snapshots its sources and only then changes anything; a
 ``Fault`` therefore leaves the core as it was.
 
-A family is a module with a table ``OPERATIONS``, whose rows the frame in ``vector`` performs.
+A family is a module with a table ``OPERATIONS``. Rows that are a ``Form`` are performed by the frame in ``vector``; any
+other row is the ``prepare`` of its operation.
 """
 
 from __future__ import annotations
@@ -58,9 +59,10 @@ def preparation(name: str) -> Callable[[Bundle], Perform]:
         raise UnsupportedOperation(f"{name} is not simulated")
     module = import_module(f"{__name__}.{where}")
     if name not in MODULES:
-        from ptoc.runtime.operations.vector import prepare as prepare_vector
+        from ptoc.runtime.operations import vector
 
-        return partial(prepare_vector, form=module.OPERATIONS[name])
+        row = module.OPERATIONS[name]
+        return partial(vector.prepare, form=row) if isinstance(row, vector.Form) else row
     prepare: Callable[[Bundle], Perform] = module.prepare
     return prepare
 

@@ -31,6 +31,12 @@ def dimensions(bundle: Bundle) -> Dimensions:
     return bundle.dimension(0), bundle.dimension(1), bundle.dimension(2)
 
 
+def require(met: bool, rule: str) -> None:
+    """TileLegality with ``rule`` as its words unless a condition is met."""
+    if not met:
+        raise Fault(LEGALITY, rule)
+
+
 def reject_zero_dimensions(dims: Dimensions) -> None:
     if 0 in dims:
         raise Fault(LEGALITY, f"LB{dims.index(0)} is explicitly zero")

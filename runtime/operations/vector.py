@@ -42,7 +42,7 @@ Bits = NDArray[Any]
 Shape = Literal["full", "column", "row", "predicate"]
 """Of an operand: the rectangle of the dimensions, its first column, its first row, or a bit for each element of it."""
 
-_ATTRIBUTES = {
+ATTRIBUTES = {
     "PadValueOrByteId": "pad",
     "CMode": "cmode",
     "Sat": "saturate",
@@ -217,9 +217,9 @@ def prepare(bundle: Bundle, form: Form) -> Vector:
     """Check one bundle of a vector operation as far as it says everything itself."""
     operation, dtype = bundle.operation, bundle.dtype
     assert operation is not None
-    _check_records(bundle)
+    check_records(bundle)
     schema = operation.schema
-    check_attributes(bundle, *(_ATTRIBUTES[name] for name in schema.attributes))
+    check_attributes(bundle, *(ATTRIBUTES[name] for name in schema.attributes))
     dims = _check_schema(bundle)
     assert dtype is not None and dims[0] is not None
     result = form.typed(bundle) if form.typed else dtype
@@ -240,12 +240,12 @@ def prepare(bundle: Bundle, form: Form) -> Vector:
         any(any(b.views) for b in bundle.locals),
         (bundle.registers.sources[0] if bundle.registers else 0) if schema.scalars else None,
         destination,
-        None if predicate else _described(form.result, result, destination.capacity, shape, cols, ends[1]),
+        None if predicate else described(form.result, result, destination.capacity, shape, cols, ends[1]),
         padding(result, bundle.datr.pad, predicate=predicate),
     )
 
 
-def _check_records(bundle: Bundle) -> None:
+def check_records(bundle: Bundle) -> None:
     operation, registers = bundle.operation, bundle.registers
     assert operation is not None
     schema = operation.schema
@@ -280,7 +280,7 @@ def _check_schema(bundle: Bundle) -> tuple[int | None, int | None, int | None]:
     return dims
 
 
-def _described(
+def described(
     result: Shape, dtype: DType, capacity: int, shape: tuple[int, int], cols: int, layout: str
 ) -> Descriptor | Fault:
     """The descriptor of the result, or the fault that its shape will be once it comes to that."""

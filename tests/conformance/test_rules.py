@@ -14,7 +14,7 @@ CHUNK = 40
 SAMPLE = RULES[::9]
 
 HELPERS = {"_once", "reject_zero_dimensions", "check_attributes", "check_transfer_registers", "check_encoding"}
-HELPERS |= {"check_cube_type", "_expect"}
+HELPERS |= {"check_cube_type", "_expect", "require"}
 """Checks that several rules share: each rule switches off its own call."""
 
 PARTS = {("read_schema", "b_type is None"), ("read_schema", "accumulator is None")}

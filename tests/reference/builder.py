@@ -137,13 +137,12 @@ def changed(rng: random.Random, inst: Instruction) -> Instruction:
 
 
 def start(operation: str, dtype: str) -> Instruction:
-    from reference.vector import SELECTORS
+    from reference import layout, vector
 
-    for (mode, function), name in SELECTORS.items():
+    for (mode, function), name in (vector.SELECTORS | layout.SELECTORS).items():
         if name == operation:
             return make("BSTART.TEPL", DataType=CODES[dtype], Mode=mode, Function=function)
-    key = {"MSCATTER_MASK": "MSCATTER.MASK", "TMATMUL_ACC": "TMATMUL.ACC"}.get(operation, operation)
-    return make(f"BSTART.{key}", DataType=CODES[dtype])
+    return make("BSTART." + operation.replace("_", "."), DataType=CODES.get(dtype, 31))
 
 
 def stop() -> Instruction:

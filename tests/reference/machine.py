@@ -11,6 +11,8 @@ from reference.state import HANDS, POOL, Generation, Refusal, Shared, Tile, Wait
 STARTS = {
     "BSTART.TLOAD": "TLOAD",
     "BSTART.TSTORE": "TSTORE",
+    "BSTART.TMOV": "TMOV",
+    "BSTART.GMOV": "GMOV",
     "BSTART.MSCATTER.MASK": "MSCATTER_MASK",
     "BSTART.TMATMUL": "TMATMUL",
     "BSTART.TMATMUL.ACC": "TMATMUL_ACC",
@@ -18,10 +20,10 @@ STARTS = {
 STOPS = {"BSTOP", "C.BSTOP", "L.BSTOP"}
 
 
-def _vector(inst: Instruction) -> str:
-    from reference.vector import SELECTORS
+def _selected(inst: Instruction) -> str:
+    from reference import layout, vector
 
-    return SELECTORS[inst["Mode"], inst["Function"]]
+    return (vector.SELECTORS | layout.SELECTORS)[inst["Mode"], inst["Function"]]
 
 
 class Reference:
@@ -56,7 +58,7 @@ class Reference:
         if inst.key in STARTS or inst.key == "BSTART.TEPL":
             if self.bundle is not None:
                 self.complete()
-            operation = _vector(inst) if inst.key == "BSTART.TEPL" else STARTS[inst.key]
+            operation = _selected(inst) if inst.key == "BSTART.TEPL" else STARTS[inst.key]
             self.bundle = Bundle(operation, inst["DataType"], operation.startswith("TMATMUL"))
             self.started += 1
         elif inst.key in STOPS:
@@ -82,7 +84,7 @@ class Reference:
 
     def complete(self) -> None:
         """Steps 1 to 3 and 5 of commands.md section 6, then the list of the operation."""
-        from reference import elementwise, matrix, transfers, vector
+        from reference import elementwise, layout, matrix, transfers, vector
 
         bundle = self.bundle
         assert bundle is not None
@@ -99,7 +101,9 @@ class Reference:
                 "MSCATTER_MASK": elementwise.scatter,
                 "TMATMUL": matrix.product,
                 "TMATMUL_ACC": matrix.product,
-            }.get(bundle.operation, vector.perform)
+                "TMOV": layout.move,
+                "GMOV": layout.move,
+            }.get(bundle.operation, layout.perform if bundle.operation in layout.ROWS else vector.perform)
             perform(self, bundle)
         self.bundle = None
         refuse_if(bundle.catr is not None and bundle.catr["trap"], "BundlePostCommit")
