@@ -86,7 +86,7 @@ func.func @every_operation(%a: memref<4x8xf16>, %b: memref<8x4xf16, strided<[6, 
   // CHECK: nd.matmul_acc %s, %x trans_b batch <3 a 1 b 0> : tensor<12x8xf16>, tensor<4x8xf16> -> tensor<12x4xf32>
   %sum = nd.matmul_acc %s, %x trans_b batch <3 a 1 b 0> : tensor<12x8xf16>, tensor<4x8xf16> -> tensor<12x4xf32>
   // CHECK: nd.matmul_acc %z, %d trans_b batch <2 a 0 b 1> : tensor<4xf32>, tensor<4x4xf32> -> tensor<2x2xf32>
-  %rows = nd.matmul_acc %z, %d trans_b batch <2 a 0 b 1> : tensor<4xf32>, tensor<4x4xf32> -> tensor<2x2xf32>
+  %each = nd.matmul_acc %z, %d trans_b batch <2 a 0 b 1> : tensor<4xf32>, tensor<4x4xf32> -> tensor<2x2xf32>
   // CHECK: nd.matmul_acc %s, %y batch <2 a 0 b 0, 3 a 1 b 0> : tensor<12x8xf16>, tensor<8x4xf16> -> tensor<24x4xf32>
   %sums = nd.matmul_acc %s, %y batch <2 a 0 b 0, 3 a 1 b 0> : tensor<12x8xf16>, tensor<8x4xf16> -> tensor<24x4xf32>
   // CHECK: nd.splat <0x7fc00001> : tensor<4x4xf32>
