@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 
-from ptoc.isa import operations
+from ptoc.isa import dtypes, operations
 from ptoc.isa.forms import Field, Form, Instruction
 from ptoc.isa.instruction_set import InstructionSet
 from ptoc.isa.operations import TileOperation
@@ -21,6 +21,7 @@ _TIERS = {
     "reserved": "reserved: it decodes, and executing it raises IllegalInstruction",
 }
 _WIDEST_BINARY = 12
+SIMULATED, NOT_SIMULATED = "●", "○"
 
 
 def pages(isa: InstructionSet, implemented: Implemented) -> dict[str, str]:
@@ -29,6 +30,7 @@ def pages(isa: InstructionSet, implemented: Implemented) -> dict[str, str]:
     for op in operations.ALL:
         found[f"operations/{op.name}.md"] = _operation_page(isa, op, implemented)
     found["README.md"] = _index(isa, implemented)
+    found["types.md"] = _type_table(implemented)
     return found
 
 
@@ -79,7 +81,28 @@ def _index(isa: InstructionSet, implemented: Implemented) -> str:
         (f"[{op.name}](operations/{op.name}.md)", op.engine, op.schema.meaning, _module(implemented(op)))
         for op in operations.ALL
     ]
-    parts += ["## Tile operations", _table(("operation", "engine", "result", "implemented in"), rows)]
+    parts += [
+        "## Tile operations",
+        "Which types each of them takes, and which of it the simulator has: [types.md](types.md).",
+        _table(("operation", "engine", "result", "implemented in"), rows),
+    ]
+    return _page(parts)
+
+
+def _type_table(implemented: Implemented) -> str:
+    """Every operation by every type of its block start."""
+    rows = []
+    for op in operations.ALL:
+        mark = SIMULATED if implemented(op) else NOT_SIMULATED
+        cells = (mark if dtype in op.schema.types else "" for dtype in dtypes.ALL)
+        rows.append((f"[{op.name}](operations/{op.name}.md)", *cells))
+    parts = [
+        "# Operations by type",
+        f"The type is that of the block start. {SIMULATED}: the simulator has it, and `tests/reference/` computes it once"
+        f" more, from the text of the ISA alone. {NOT_SIMULATED}: a bundle of it stops the simulator with a message that"
+        " names the operation. Empty: the operation does not take the type, and the bundle is a TileLegality fault.",
+        _table(("operation", *(dtype.name for dtype in dtypes.ALL)), rows),
+    ]
     return _page(parts)
 
 
