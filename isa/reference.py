@@ -98,9 +98,10 @@ def _type_table(implemented: Implemented) -> str:
         rows.append((f"[{op.name}](operations/{op.name}.md)", *cells))
     parts = [
         "# Operations by type",
-        f"The type is that of the block start. {SIMULATED}: the simulator has it, and `tests/reference/` computes it once"
-        f" more, from the text of the ISA alone. {NOT_SIMULATED}: a bundle of it stops the simulator with a message that"
-        " names the operation. Empty: the operation does not take the type, and the bundle is a TileLegality fault.",
+        f"The type is that of the block start. {SIMULATED}: the simulator has it, and `tests/reference/` computes it"
+        f" once more, from the text of the ISA alone. {NOT_SIMULATED}: a bundle of it stops the simulator with a"
+        " message that names the operation. Empty: the operation does not take the type, and the bundle is a"
+        " TileLegality fault.",
         _table(("operation", *(dtype.name for dtype in dtypes.ALL)), rows),
     ]
     return _page(parts)

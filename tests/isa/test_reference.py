@@ -39,7 +39,17 @@ def test_every_form_and_operation_has_a_page() -> None:
     assert {path for path in found if path.startswith("operations/")} == {
         f"operations/{op.name}.md" for op in operations.ALL
     }
-    assert len(found) == len(FORMS) + len(operations.ALL) + 1
+    assert len(found) == len(FORMS) + len(operations.ALL) + len(["README.md", "types.md"])
+
+
+def test_the_table_of_types_is_that_of_the_schemas() -> None:
+    lines = pages(NEWEST, lambda subject: None)["types.md"].splitlines()
+    rows = [line.split("|")[1:-1] for line in lines if "|" in line]
+    names = [cell.strip() for cell in rows[0][1:]]
+    for op, row in zip(operations.ALL, rows[2:], strict=True):
+        assert f"[{op.name}]" in row[0]
+        taken = {name for name, cell in zip(names, row[1:], strict=True) if cell.strip()}
+        assert taken == {dtype.name for dtype in op.schema.types}
 
 
 def test_a_page_shows_word_and_simulator(generate: dict) -> None:
