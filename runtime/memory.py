@@ -317,6 +317,8 @@ class Memory:
         """The ``nbytes``-byte words at mapped addresses."""
         words = np.zeros((len(addresses), nbytes), np.uint8)
         for region in self._regions:
+            if len(region.data) < nbytes:
+                continue
             inside = (addresses >= np.uint64(region.address)) & (addresses <= np.uint64(region.end - nbytes))
             offsets = (addresses[inside] - np.uint64(region.address)).astype(np.int64)
             words[inside] = region.data[offsets[:, None] + np.arange(nbytes)]

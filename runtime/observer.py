@@ -5,6 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
+import numpy as np
+from numpy.typing import NDArray
+
 from ptoc.runtime.memory import Rectangle
 from ptoc.runtime.outcome import Outcome
 from ptoc.runtime.stores import Store
@@ -22,6 +25,11 @@ class Observer:
 
     def loads(self, core: Core, bundle: Bundle, rectangles: Sequence[tuple[int, Rectangle]]) -> None:
         """The bundle reads these rectangles of memory, by PE; all checks have passed."""
+
+    def gathers(
+        self, core: Core, bundle: Bundle, addresses: Sequence[tuple[int, NDArray[np.uint64]]], nbytes: int
+    ) -> None:
+        """The bundle reads ``nbytes`` at each of these addresses of memory, by PE; all checks have passed."""
 
     def stores(self, core: Core, bundle: Bundle, stores: Sequence[Store]) -> None:
         """The bundle will now perform these stores; all checks have passed."""

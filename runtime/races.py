@@ -27,16 +27,23 @@ Bounds = NDArray[np.uint64]
 
 
 class AccessLog(Observer):
-    """Every rectangle that one core reads and writes, with the first bundle that did."""
+    """What one core reads and writes; of every rectangle the first bundle that did."""
 
     def __init__(self) -> None:
         self.reads: dict[Rectangle, Writer] = {}
         self.writes: dict[Rectangle, Writer] = {}
         self.scatters: list[tuple[NDArray[np.uint64], int, Writer]] = []
+        self.gathered: list[tuple[NDArray[np.uint64], int, Writer]] = []
 
     def loads(self, core: Core, bundle: Bundle, rectangles: Sequence[tuple[int, Rectangle]]) -> None:
         for pe, rect in rectangles:
             self.reads.setdefault(rect, Writer(bundle.number, bundle.address, pe))
+
+    def gathers(
+        self, core: Core, bundle: Bundle, addresses: Sequence[tuple[int, NDArray[np.uint64]]], nbytes: int
+    ) -> None:
+        for pe, read in addresses:
+            self.gathered.append((read, nbytes, Writer(bundle.number, bundle.address, pe)))
 
     def stores(self, core: Core, bundle: Bundle, stores: Sequence[Store]) -> None:
         for store in stores:
@@ -125,4 +132,6 @@ def _read(log: AccessLog) -> _Spans:
     spans = _Spans()
     for rect, owner in log.reads.items():
         spans.add_rectangle(rect, owner)
+    for addresses, nbytes, owner in log.gathered:
+        spans.add(addresses, nbytes, owner)
     return spans

@@ -11,6 +11,9 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any
 
+import numpy as np
+from numpy.typing import NDArray
+
 from ptoc.isa.registers import HANDS, PE_COUNT
 from ptoc.runtime.memory import Rectangle
 from ptoc.runtime.observer import Observer
@@ -86,6 +89,12 @@ class CoreTrace(Observer):
     def loads(self, core: Core, bundle: Bundle, rectangles: Sequence[tuple[int, Rectangle]]) -> None:
         self._kind = "load"
         self._accesses = [_access(pe, rect) for pe, rect in rectangles]
+
+    def gathers(
+        self, core: Core, bundle: Bundle, addresses: Sequence[tuple[int, NDArray[np.uint64]]], nbytes: int
+    ) -> None:
+        self._kind = "load"
+        self._accesses = [{"pe": pe, "elements": len(read), "bytes": nbytes * len(read)} for pe, read in addresses]
 
     def stores(self, core: Core, bundle: Bundle, stores: Sequence[Store]) -> None:
         self._kind = "store"

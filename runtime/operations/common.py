@@ -31,10 +31,10 @@ def dimensions(bundle: Bundle) -> Dimensions:
     return bundle.dimension(0), bundle.dimension(1), bundle.dimension(2)
 
 
-def require(met: bool, rule: str) -> None:
-    """TileLegality with ``rule`` as its words unless a condition is met."""
+def require(met: bool, rule: str, kind: FaultKind = LEGALITY) -> None:
+    """A fault with ``rule`` as its words unless a condition is met."""
     if not met:
-        raise Fault(LEGALITY, rule)
+        raise Fault(kind, rule)
 
 
 def reject_zero_dimensions(dims: Dimensions) -> None:

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
 from ptoc.isa.dtypes import SCATTER_INDEX_TYPES, SCATTER_TYPES, DType
 from ptoc.isa.faults import Fault
@@ -21,6 +20,7 @@ from ptoc.runtime.operations.common import (
     reject_zero_dimensions,
     resolve,
 )
+from ptoc.runtime.operations.displaced import displacements, of_lane
 from ptoc.runtime.stores import Store, commit
 from ptoc.runtime.tiles import PREDICATE, Tile
 
@@ -43,13 +43,13 @@ class Scatter:
             mask = resolve(core, bundle, pe, second, 0)
             self._check(data, index, mask)
             lanes = np.flatnonzero(mask.values != 0)
-            addresses = _displacements(index).take(lanes) + np.uint64(lane(core.regs[self.base], pe))
+            addresses = displacements(index).take(lanes) + np.uint64(lane(core.regs[self.base], pe))
             values = data.values.take(lanes)
             try:
                 window = core.window(bundle, pe)
                 core.memory.probe_elements(addresses, values.dtype.itemsize, write=True, window=window)
             except AccessFault as fault:
-                raise _of_lane(fault, pe, lanes, self.shape) from None
+                raise of_lane(fault, pe, lanes, self.shape) from None
             stores.append(Store(pe, addresses, values))
         commit(core, bundle, stores)
         core.counters.gm_bytes_written += sum(store.values.nbytes for store in stores)
@@ -62,12 +62,6 @@ class Scatter:
             raise Fault(LEGALITY, f"{d.dtype} data with {i.dtype} index is not scattered")
         if not d.valid_shape == i.valid_shape == m.valid_shape == self.shape or d.cols != self.cols:
             raise Fault(LEGALITY, "the shapes of data, index, mask and bundle differ")
-
-
-def _of_lane(fault: AccessFault, pe: int, lanes: NDArray[np.int64], shape: tuple[int, int]) -> AccessFault:
-    """The fault of the n-th enabled lane, with the place of that lane in the tile."""
-    assert fault.element is not None
-    return replace(fault, pe=pe, element=divmod(int(lanes[fault.element[1]]), shape[1]))
 
 
 def prepare(bundle: Bundle) -> Scatter:
@@ -90,16 +84,3 @@ def prepare(bundle: Bundle) -> Scatter:
     if dtype is None or dtype not in SCATTER_TYPES:
         raise Fault(LEGALITY, f"{dtype} is not scattered")
     return Scatter(bundle.pes, dtype, (dims[1] or 1, dims[0]), cols, registers.sources[0])
-
-
-def _displacements(index: Tile) -> NDArray[np.uint64]:
-    """Byte displacements modulo 2^64, sign-extended for signed index types."""
-    found: NDArray[np.uint64] | None = index.cache.get("displacements")
-    if found is None:
-        bits = index.values
-        if index.descriptor.dtype.numeric_class == "signed":
-            found = bits.view(f"i{bits.dtype.itemsize}").astype(np.int64).view(np.uint64)
-        else:
-            found = bits.astype(np.uint64)
-        index.cache["displacements"] = found
-    return found

@@ -27,6 +27,7 @@ NEVER = {
     ("CubeStore.__call__", "not d.numeric"): "a predicate tile is row-major",
     ("check_cube_transfer", "bundle.matrix is not None"): "B.FPATR faults when it executes",
     ("_ends", "ends is None"): "CUBE layouts are refused before",
+    ("Gathering.check_results", "missing.any()"): "the valid elements of Local tiles are defined",
     ("prepare", "dtype is None"): "a typed block start has a type",
     ("prepare", "bundle.datr.cmode > LAST_MODE"): "CMode 6 and 7 do not decode",
     ("Processor._decode", "pc & 1"): "targets are checked before control goes there",

@@ -137,9 +137,9 @@ def changed(rng: random.Random, inst: Instruction) -> Instruction:
 
 
 def start(operation: str, dtype: str) -> Instruction:
-    from reference import layout, vector
+    from reference import indexed, layout, vector
 
-    for (mode, function), name in (vector.SELECTORS | layout.SELECTORS).items():
+    for (mode, function), name in (vector.SELECTORS | layout.SELECTORS | indexed.SELECTORS).items():
         if name == operation:
             return make("BSTART.TEPL", DataType=CODES[dtype], Mode=mode, Function=function)
     return make("BSTART." + operation.replace("_", "."), DataType=CODES.get(dtype, 31))

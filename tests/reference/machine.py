@@ -13,6 +13,11 @@ STARTS = {
     "BSTART.TSTORE": "TSTORE",
     "BSTART.TMOV": "TMOV",
     "BSTART.GMOV": "GMOV",
+    "BSTART.TPREFETCH": "TPREFETCH",
+    "BSTART.MGATHER": "MGATHER",
+    "BSTART.MGATHER.MASK": "MGATHER_MASK",
+    "BSTART.MGATHER.CAS": "MGATHER_CAS",
+    "BSTART.MSCATTER": "MSCATTER",
     "BSTART.MSCATTER.MASK": "MSCATTER_MASK",
     "BSTART.TMATMUL": "TMATMUL",
     "BSTART.TMATMUL.ACC": "TMATMUL_ACC",
@@ -21,9 +26,9 @@ STOPS = {"BSTOP", "C.BSTOP", "L.BSTOP"}
 
 
 def _selected(inst: Instruction) -> str:
-    from reference import layout, vector
+    from reference import indexed, layout, vector
 
-    return (vector.SELECTORS | layout.SELECTORS)[inst["Mode"], inst["Function"]]
+    return (vector.SELECTORS | layout.SELECTORS | indexed.SELECTORS)[inst["Mode"], inst["Function"]]
 
 
 class Reference:
@@ -84,7 +89,7 @@ class Reference:
 
     def complete(self) -> None:
         """Steps 1 to 3 and 5 of commands.md section 6, then the list of the operation."""
-        from reference import elementwise, layout, matrix, transfers, vector
+        from reference import elementwise, indexed, layout, matrix, transfers, vector
 
         bundle = self.bundle
         assert bundle is not None
@@ -103,6 +108,9 @@ class Reference:
                 "TMATMUL_ACC": matrix.product,
                 "TMOV": layout.move,
                 "GMOV": layout.move,
+                "TPREFETCH": indexed.prefetch,
+                **dict.fromkeys(indexed.ROLES, indexed.memory),
+                **dict.fromkeys(indexed.SELECTORS.values(), indexed.rows),
             }.get(bundle.operation, layout.perform if bundle.operation in layout.ROWS else vector.perform)
             perform(self, bundle)
         self.bundle = None
