@@ -11,10 +11,14 @@ Types = frozenset[DType]
 
 @dataclass(frozen=True, slots=True)
 class Dimension:
-    """A value of B.DIM: what it says, and what it is without one (``None``: it must be given)."""
+    """A value of B.DIM: what it says, and what it is without one (``None``: it must be given).
+
+    ``zero`` says that an explicit zero is legal and means the default.
+    """
 
     meaning: str
     default: str | None = None
+    zero: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -177,7 +177,7 @@ def _indexed() -> Iterator[tuple[str, Schema]]:
             ("x",),
             ("sorted elements", "their former places"),
             scalars=(_ORDER,),
-            dimensions=(Dimension("columns of a group, at most 64", "32"), None, None),
+            dimensions=(Dimension("columns of a group, at most 64; 0 is as if absent", "32", zero=True), None, None),
             result="the type of the block start; U32 for the places",
         ),
     )

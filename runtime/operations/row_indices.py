@@ -3,23 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from ptoc.isa.dtypes import DType
 from ptoc.isa.schema import Types
 from ptoc.runtime.errors import UndefinedRead
+from ptoc.runtime.numerics.formats import integers
 from ptoc.runtime.operations.common import LEGALITY, require
-from ptoc.runtime.operations.shaped import Bits, Given, Operation, Outcome
+from ptoc.runtime.operations.shaped import Given, Operation, Outcome
 
 _VALUE, _INDEX = 0, 1
-
-
-def integers(dtype: DType, bits: Bits) -> NDArray[Any]:
-    """Index elements as numbers."""
-    return bits.view(f"i{bits.dtype.itemsize}") if dtype.numeric_class == "signed" else bits
 
 
 class _Indexed(Operation):

@@ -28,7 +28,6 @@ from ptoc.runtime.operations.common import (
     check_attributes,
     check_defined,
     dimensions,
-    reject_zero_dimensions,
     require,
     resolve,
 )
@@ -216,7 +215,7 @@ def _prepare(bundle: Bundle, operation: Operation) -> Shaped:
             require(value is None, f"{name} does not take LB{number}")
         else:
             require(value is not None or dimension.default is not None, f"{name} sets LB{number}")
-    reject_zero_dimensions(dims)
+            require(value != 0 or dimension.zero, f"LB{number} is explicitly zero")
     ends = conversion_ends(LayoutCode(bundle.datr.layout))
     assert ends is not None  # those of CUBE transfers have been refused
     destinations = tuple(Destination(b.hand, size_bytes(b.size_code)) for b in bundle.local_destinations)

@@ -55,7 +55,7 @@ def test_the_table_of_types_is_that_of_the_schemas() -> None:
 def test_a_page_shows_word_and_simulator(generate: dict) -> None:
     assert generate["implemented"](BY_KEY["B.IOT.D"]) == "runtime/header.py"
     assert generate["implemented"](operations.BY_NAME["TCMP"]) == "runtime/operations/tcmp.py"
-    assert generate["implemented"](operations.BY_NAME["TSORT"]) is None
+    assert generate["implemented"](operations.BY_NAME["TIMG2COL"]) is None
     page = pages(NEWEST, generate["implemented"])["commands/C.B.DIMI.md"]
     assert (
         " 15      14 13   6 5      0\n"

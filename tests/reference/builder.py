@@ -137,9 +137,10 @@ def changed(rng: random.Random, inst: Instruction) -> Instruction:
 
 
 def start(operation: str, dtype: str) -> Instruction:
-    from reference import indexed, layout, vector
+    from reference import indexed, layout, sorting, vector
 
-    for (mode, function), name in (vector.SELECTORS | layout.SELECTORS | indexed.SELECTORS).items():
+    selectors = vector.SELECTORS | layout.SELECTORS | indexed.SELECTORS | sorting.SELECTORS
+    for (mode, function), name in selectors.items():
         if name == operation:
             return make("BSTART.TEPL", DataType=CODES[dtype], Mode=mode, Function=function)
     return make("BSTART." + operation.replace("_", "."), DataType=CODES.get(dtype, 31))

@@ -26,9 +26,9 @@ STOPS = {"BSTOP", "C.BSTOP", "L.BSTOP"}
 
 
 def _selected(inst: Instruction) -> str:
-    from reference import indexed, layout, vector
+    from reference import indexed, layout, sorting, vector
 
-    return (vector.SELECTORS | layout.SELECTORS | indexed.SELECTORS)[inst["Mode"], inst["Function"]]
+    return (vector.SELECTORS | layout.SELECTORS | indexed.SELECTORS | sorting.SELECTORS)[inst["Mode"], inst["Function"]]
 
 
 class Reference:
@@ -89,7 +89,7 @@ class Reference:
 
     def complete(self) -> None:
         """Steps 1 to 3 and 5 of commands.md section 6, then the list of the operation."""
-        from reference import elementwise, indexed, layout, matrix, transfers, vector
+        from reference import elementwise, indexed, layout, matrix, sorting, transfers, vector
 
         bundle = self.bundle
         assert bundle is not None
@@ -111,6 +111,7 @@ class Reference:
                 "TPREFETCH": indexed.prefetch,
                 **dict.fromkeys(indexed.ROLES, indexed.memory),
                 **dict.fromkeys(indexed.SELECTORS.values(), indexed.rows),
+                **dict.fromkeys(sorting.SELECTORS.values(), sorting.perform),
             }.get(bundle.operation, layout.perform if bundle.operation in layout.ROWS else vector.perform)
             perform(self, bundle)
         self.bundle = None
