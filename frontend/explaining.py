@@ -27,8 +27,8 @@ def explanation_of(program: Program) -> str:
         parts, place = list(product_of(module, stored).parts()), source_of(stored.matmul)
         where = f", {SourceLocation(*place[:2])}" if place else ""
         title = f"{program.name}: matmul {number} of {len(matmuls)}{where}\n"
-        if stored.matmul.axes:
-            title += f"{count(stored.matmul.axes)} products of one layout, one after the other\n"
+        if parts[0].batch:
+            title += f"{count(parts[0].batch)} products of one layout, one after the other\n"
         if len(parts) > 1:
             title += f"{len(parts)} loop nests, since the last of an odd number of columns has a byte of its own\n"
         texts.append(title + "\n".join(explain(each.shape, each.room(alone=alone)) for each in parts))

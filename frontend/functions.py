@@ -370,10 +370,25 @@ def add(x: Any, y: Any) -> Tracer:
             f"a sum in {result} around a matmul",
             hint="numpy would round twice: write c + np.matmul(a, b, dtype=np.float32) with a float32 c, then astype",
         )
-    shape = _broadcast(x, y)
-    left, right = (_operand(v, shape, result, traced[0]) for v in (x, y))
-    value = traced[0].trace.value(("add", left, right), lambda: nd.AddOp(left, right))
-    return traced[0].trace.tracer(value, result)
+    trace = traced[0].trace
+    shape = _broadcast(x, y, stacks=True)
+    left, right = (
+        trace.repeated(v.read(), v.shape, shape)
+        if len(shape) > 2 and isinstance(v, Tracer)
+        else _operand(v, shape, result, traced[0])
+        for v in (x, y)
+    )
+    if not any(isinstance(v.owner, _SUMS) for v in (left, right)):
+        smaller = next(v for v in traced if isinstance(v.read().owner, _SUMS))
+        raise unsupported(
+            f"broadcasting the sums of a matmul from {smaller.shape} to {shape}",
+            hint="the sums have the shape of the result: broadcast an operand of the product",
+            rule="broadcasting",
+        )
+    value = trace.value(("add", left, right), lambda: nd.AddOp(left, right))
+    if len(shape) > 2:
+        trace.shapes[value] = shape
+    return trace.tracer(value, result)
 
 
 _SUMS = (
@@ -793,8 +808,8 @@ def _bits(scalar: Any, dtype: np.dtype[Any]) -> int:
     return int(element.view(f"u{dtype.itemsize}")[0])
 
 
-def _broadcast(*operands: Any) -> tuple[int, ...]:
-    """The common shape; only rows repeat, for a column has no stride of its own."""
+def _broadcast(*operands: Any, stacks: bool = False) -> tuple[int, ...]:
+    """The common shape; only rows repeat, for a column has no stride of its own, and with ``stacks`` matrices."""
     shapes = [x.shape for x in operands if isinstance(x, Tracer)]
     try:
         shape = np.broadcast_shapes(*shapes)
@@ -803,7 +818,8 @@ def _broadcast(*operands: Any) -> tuple[int, ...]:
             f"shapes {', '.join(map(str, shapes))} do not broadcast", "a row may stand for all rows"
         ) from None
     for each in shapes:
-        if each != shape and (each[-1:] != shape[-1:] or each[:-1] not in ((), (1,))):
+        one = each[:-1] in ((), (1,)) or (stacks and len(shape) > 2)
+        if each != shape and (each[-1:] != shape[-1:] or not one):
             raise unsupported(f"broadcasting {each} to {shape}", rule="broadcasting", hint=_expansion(each, shape))
     return shape
 

@@ -22,7 +22,7 @@ from ptoc import ordered
 from ptoc.arrays import Placement, copy_with_strides
 from ptoc.dialects import nd
 from ptoc.dialects.attributes import dtype_of
-from ptoc.dialects.batching import count, matrices, matrices_of
+from ptoc.dialects.batching import count, matrices, matrices_of, row_of
 from ptoc.dialects.postprocessing import NOTHING, Post
 from ptoc.hif8 import farthest
 from ptoc.passes.epilogues import accumulator_of
@@ -106,6 +106,9 @@ class NdFunctions(InterpreterFunctions):
     def broadcast(self, interpreter: Interpreter, op: nd.BroadcastOp, args: PythonValues) -> PythonValues:
         value: Value = args[0]
         shape = _shape_of(op.result.type)
+        if op.rows is not None:
+            numbers = [row_of(op.rows.data, number) for number in range(shape[0])]
+            return (Value(value.data[numbers], None if value.bound is None else value.bound[numbers]),)
         bound = None if value.bound is None else np.broadcast_to(value.bound, shape)
         return (Value(np.broadcast_to(value.data, shape), bound),)
 

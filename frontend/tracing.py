@@ -7,6 +7,7 @@ Equal computations on equal values are written down once, so a mask that is comp
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Hashable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any, NoReturn, TypeVar, cast
@@ -34,6 +35,7 @@ from xdsl.rewriter import InsertPoint
 from ptoc.arrays import ArraySpec, Placement, dense_strides, folded_shape
 from ptoc.dialects import nd
 from ptoc.dialects.attributes import element_type
+from ptoc.dialects.batching import RowAxis, repeated
 from ptoc.errors import PtocError, SourceLocation, UnsupportedError, caller_location
 from ptoc.isa import dtypes
 from ptoc.passes.arguments import INOUT, INPUT, OUTPUT, append_argument, set_argument_kinds
@@ -147,6 +149,18 @@ class Trace:
             type_ = TensorType(cast(TensorType, value.type).element_type, shape)
             return self.value(("splat", op.bits.data, type_), lambda: nd.SplatOp(op.bits.data, type_))
         return self.value(("broadcast", value, shape), lambda: nd.BroadcastOp(value, shape))
+
+    def repeated(self, value: SSAValue, source: tuple[int, ...], shape: tuple[int, ...]) -> SSAValue:
+        """A stack of shape ``source`` broadcast to ``shape``, which has as many columns."""
+        if isinstance(value.owner, nd.SplatOp) or 0 in shape or math.prod(source[:-1]) == 1:
+            if 0 in shape:
+                type_ = TensorType(cast(TensorType, value.type).element_type, folded_shape(shape))
+                return self.value(("splat", 0, type_), lambda: nd.SplatOp(0, type_))
+            return self.broadcast(value, shape)
+        axes = repeated(source, shape)
+        if axes == (RowAxis(math.prod(shape[:-1]), 1),):
+            return value
+        return self.value(("repeated", value, axes), lambda: nd.BroadcastOp(value, folded_shape(shape), axes))
 
     def transposed(self, value: SSAValue, where: SourceLocation | None) -> SSAValue:
         """A matrix with rows and columns exchanged, as the source asks for at ``where``."""

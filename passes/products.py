@@ -12,7 +12,7 @@ from xdsl.ir import SSAValue
 
 from ptoc.dialects import nd, tile
 from ptoc.dialects.attributes import row_stride_bytes
-from ptoc.dialects.batching import Batch
+from ptoc.dialects.batching import RowAxes, RowAxis, StartedAxis, count, started
 from ptoc.dialects.postprocessing import NOTHING, Post
 from ptoc.dialects.tile import SharedType, SplatAttr, TileLayout, TileType
 from ptoc.isa import dtypes
@@ -34,7 +34,8 @@ class Product:
     ``a`` and ``b`` are the arrays as they lie in memory; ``alone`` says that one core does all of it. ``row_max`` and
     ``group_max`` take maxima of the sums, of magnitudes if ``absolute``; ``least`` makes what those of rows start from.
     A ``batch`` has such a product, without maxima, for each of its places, from these arrays on; ``b_rows`` are the
-    rows of each right matrix as it lies in memory, of which a product may need only some.
+    rows of each right matrix as it lies in memory, of which a product may need only some. Several products may start
+    from the same rows of C.
     """
 
     top: Emitter
@@ -53,16 +54,16 @@ class Product:
     group_max: Array | None
     absolute: bool
     b_rows: int
-    batch: Batch = ()
+    batch: tuple[StartedAxis, ...] = ()
 
-    def further(self, e: Emitter, times: Index, a: int, b: int, results: int) -> Product:
-        """The product that lies ``times`` as many matrices further in each of its arrays."""
+    def further(self, e: Emitter, times: Index, axis: StartedAxis, results: int) -> Product:
+        """The product ``times`` further along an axis, behind ``results`` others each time."""
         shape = self.shape
         return replace(
             self,
-            a=self.a.below(e, times, a * (shape.k if shape.trans_a else shape.m)),
-            b=self.b.below(e, times, b * self.b_rows),
-            c=None if self.c is None else self.c.below(e, times, results * shape.m),
+            a=self.a.below(e, times, axis.a * (shape.k if shape.trans_a else shape.m)),
+            b=self.b.below(e, times, axis.b * self.b_rows),
+            c=None if self.c is None else self.c.behind(e, times, axis.c),
             dest=None if self.dest is None else self.dest.below(e, times, results * shape.m),
         )
 
@@ -175,6 +176,10 @@ def product_of(module: ModuleOp, stored: StoredMatmul) -> Product:
     """The product that the stores of a matmul stand for."""
     top, matmul = Emitter.before(stored.stores[0]), stored.matmul
     m, n, k = matmul.size
+    c = _accumulator_array(top, module, matmul, n)
+    stride = 0 if c is None else c.stride
+    m, stride, batch = started(matmul.axes, m, _rows_of_c(matmul), stride)
+    c = None if c is None else replace(c, stride=stride)
     a, b = array_of(matmul.a), column_of(matmul.b)
     dest = _destination(stored, matmul.result, column=matmul.is_column)
     row_max = _destination(stored, matmul.row_max, column=True)
@@ -185,7 +190,6 @@ def product_of(module: ModuleOp, stored: StoredMatmul) -> Product:
     result = matmul.finished_type(accumulator)
     post = matmul.post_processing
     words = post.quantization(post.mode(accumulator, result))
-    c = _accumulator_array(top, module, matmul, n)
     return Product(
         top,
         MatmulShape(
@@ -220,7 +224,7 @@ def product_of(module: ModuleOp, stored: StoredMatmul) -> Product:
         group_max,
         absolute,
         n if matmul.trans_b is not None else k,
-        matmul.axes,
+        batch,
     )
 
 
@@ -247,6 +251,14 @@ def _rows_in_memory(matmul: nd.MatmulAccOp, c: Array | None) -> int | None:
     if c is None or c.stride:
         return None
     return 0 if isinstance(cast(SSAValue, matmul.acc).owner, nd.SplatOp) else 1
+
+
+def _rows_of_c(matmul: nd.MatmulAccOp) -> RowAxes:
+    """Which row of C each row of the sums starts from."""
+    acc = None if matmul.acc is None else matmul.acc.owner
+    if isinstance(acc, nd.BroadcastOp) and acc.rows is not None:
+        return acc.rows.data
+    return (RowAxis(matmul.size[0] * count(matmul.axes), 1),)
 
 
 def _accumulator_array(top: Emitter, module: ModuleOp, matmul: nd.MatmulAccOp, n: int) -> Array | None:

@@ -20,7 +20,7 @@ from typing import cast
 from xdsl.ir import SSAValue
 
 from ptoc.dialects import tile
-from ptoc.dialects.batching import Batch, count
+from ptoc.dialects.batching import StartedAxis, count
 from ptoc.dialects.tile import Hand, HandAttr, QueueType, SharedType, TileLayout, TileType
 from ptoc.isa.registers import HANDS, PE_COUNT
 from ptoc.passes.planning.bands import (
@@ -106,7 +106,7 @@ class SharedProduct:
 
         top.loop(core_id(top), 1, 1, turn, name="turn")
 
-    def _stack(self, e: Emitter, axes: Batch) -> None:
+    def _stack(self, e: Emitter, axes: tuple[StartedAxis, ...]) -> None:
         """The products along some axes of a stack, or the only one."""
         if not axes:
             self._rows(e)
@@ -116,7 +116,7 @@ class SharedProduct:
         shared = not self.whole and axis.extent == longest
 
         def place(e: Emitter, n: Index, carried: Sequence[SSAValue]) -> Sequence[SSAValue]:
-            product = self.product.further(e, n, axis.a, axis.b, count(inner))
+            product = self.product.further(e, n, axis, count(inner))
             replace(self, product=product, whole=self.whole or shared)._stack(e, inner)
             return carried
 

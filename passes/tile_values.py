@@ -45,6 +45,10 @@ class Array:
         """The array from ``times`` many ``rows`` on."""
         return replace(self, start=e.add(self.start, e.mul(times, rows * self.stride)))
 
+    def behind(self, e: Emitter, times: Index, nbytes: int) -> Array:
+        """The array from ``times`` as many bytes on."""
+        return replace(self, start=e.add(self.start, e.mul(times, nbytes)))
+
     def beside(self, col: int) -> Array:
         """The array from a column on, of packed elements an even one."""
         return self if self.constant else replace(self, start=self.dtype.bytes_of(col))
@@ -108,8 +112,10 @@ def divided(e: Emitter, start: int, stop: int, step: int) -> tuple[Index, int, I
 
 
 def array_of(value: SSAValue) -> Array:
-    """The array behind a loaded, possibly broadcast, tensor."""
+    """The array behind a loaded, possibly broadcast, tensor; of several repeated rows those that there are."""
     op = value.owner
+    if isinstance(op, nd.BroadcastOp) and op.rows is not None:
+        return array_of(op.source)
     if isinstance(op, nd.BroadcastOp):
         return Array(array_of(op.source).memref, 0)
     assert isinstance(op, nd.LoadOp), f"{value.type} is not in memory"

@@ -53,7 +53,7 @@ from ptoc.dialects.attributes import (
     unit_attrs,
     verify_array_type,
 )
-from ptoc.dialects.batching import Batch, BatchAttr, batch_attr, count, matrices
+from ptoc.dialects.batching import Batch, BatchAttr, RowAxes, RowAxesAttr, batch_attr, count, matrices, rows_of
 from ptoc.dialects.postprocessing import NOTHING, Post, PostAttr, post_attr
 from ptoc.isa import dtypes
 from ptoc.isa.dtypes import DType
@@ -188,19 +188,35 @@ class ConstantOp(IRDLOperation):
 
 @irdl_op_definition
 class BroadcastOp(IRDLOperation):
-    """Repeat a tensor of one row, numpy's rule for (N,) or (1, N) against (M, N)."""
+    """Repeat a tensor of one row, numpy's rule for (N,) or (1, N) against (M, N).
+
+    With ``rows``, repeat those of several as numpy repeats the matrices of a stack, or a row of each; such a tensor
+    survives only as what the sums of a matmul start from.
+    """
 
     name = "nd.broadcast"
     source = operand_def(AnyTensorTypeConstr)
+    rows = opt_prop_def(RowAxesAttr)
     result = result_def(AnyTensorTypeConstr)
-    assembly_format = "$source attr-dict `:` type($source) `->` type($result)"
+    assembly_format = "$source (`rows` $rows^)? attr-dict `:` type($source) `->` type($result)"
     traits = traits_def(Pure())
 
-    def __init__(self, source: SSAValue, shape: tuple[int, ...]) -> None:
-        super().__init__(operands=[source], result_types=[TensorType(_element(source), shape)])
+    def __init__(self, source: SSAValue, shape: tuple[int, ...], rows: RowAxes = ()) -> None:
+        super().__init__(
+            operands=[source],
+            properties={"rows": RowAxesAttr(rows)} if rows else {},
+            result_types=[TensorType(_element(source), shape)],
+        )
 
     def verify_(self) -> None:
         shape, result = _shape(self.source), _shape(self.result)
+        if self.rows is not None:
+            repeated, given = rows_of(self.rows.data)
+            if (shape, result) != ((given, *shape[1:]), (repeated, *shape[1:])) or len(shape) != 2:
+                raise VerifyException(f"{self.source.type} and {self.result.type} have not {given} and {repeated} rows")
+            if _element(self.source) != _element(self.result):
+                raise VerifyException("repeating keeps the element type")
+            return
         if shape[-1] != result[-1] or shape[:-1] not in ((), (1,)) or _element(self.source) != _element(self.result):
             raise VerifyException(f"{self.source.type} does not repeat row by row to {self.result.type}")
 
@@ -774,6 +790,6 @@ ND = Dialect(
         CastOp,
         HiF8Op,
     ],
-    [HiF8Type, PredicateAttr, BitsAttr, RowAttr, PostAttr, RoundingAttr, BatchAttr],
+    [HiF8Type, PredicateAttr, BitsAttr, RowAttr, PostAttr, RoundingAttr, BatchAttr, RowAxesAttr],
 )
 """The dialect, for an xDSL context."""

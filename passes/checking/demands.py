@@ -11,7 +11,7 @@ from xdsl.ir import Operation, SSAValue
 
 from ptoc.dialects import nd
 from ptoc.dialects.attributes import Predicate, dtype_of, shape_2d
-from ptoc.dialects.batching import matrices_of
+from ptoc.dialects.batching import matrices_of, row_of
 from ptoc.isa import dtypes
 from ptoc.isa.dtypes import DType
 from ptoc.isa.postprocess import ReluMode, least_maximum
@@ -96,14 +96,21 @@ class Demands:
         return Block(source.number, dtype, start, stride, *size, self._version(op))
 
     def _repeated(self, op: nd.BroadcastOp, place: Place, dtype: DType) -> Meaning:
-        """A row that belongs to every row of ``place``."""
-        _, col = place.array.rectangle(place.start, place.stride, place.rows, place.cols)
+        """The row that belongs to every row of ``place``, or those of a stack."""
+        row, col = place.array.rectangle(place.start, place.stride, place.rows, place.cols)
         if isinstance(op.source.owner, nd.SplatOp):
             return Splat(op.source.owner.bits.data, dtype.nbytes)
         assert isinstance(op.source.owner, nd.LoadOp)
         source = self.arrays[op.source.owner.source]
         version = self._version(op.source.owner)
-        return Block(source.number, dtype, col * dtype.nbytes, 0, place.rows, place.cols, version)
+        first = step = 0
+        if op.rows is not None:
+            first, *others = (row_of(op.rows.data, row + number) for number in range(place.rows))
+            step = others[0] - first if others else 0
+            if others != [first + step * number for number in range(1, place.rows)]:
+                raise WrongProgram(f"{place.rows} rows from {row} on start from rows that are not evenly spaced")
+        start, stride = first * source.stride + col * dtype.nbytes, step * source.stride
+        return Block(source.number, dtype, start, stride, place.rows, place.cols, version)
 
     def _version(self, load: nd.LoadOp) -> int:
         """The last write to the array before it is loaded."""

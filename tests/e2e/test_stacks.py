@@ -14,6 +14,7 @@ from test_matmul import F16, F32, S8, S32, in_order, narrow, relu, values
 import ptoc
 from ptoc.errors import ShapeError, UnsupportedError
 from ptoc.launch import run
+from ptoc.passes.arguments import SCRATCH
 from ptoc.passes.check_values import check_values
 
 
@@ -94,6 +95,65 @@ def test_transposed_matrices(
         return left.astype(np.float32) @ (b.swapaxes(-2, -1) if turn_b else b)
 
     assert_same(ptoc.jit(kernel)(*arrays), stacked(a, b, None, F32))
+
+
+@settings(deadline=None, max_examples=40)
+@given(
+    stacks, extents, extents, st.integers(1, 70), st.lists(st.booleans(), min_size=4, max_size=4), st.integers(0, 3),
+    st.booleans(), st.sampled_from([(F16, F32), (S8, S32)]), st.integers(1, 3), st.integers(0, 1000),
+)  # fmt: skip
+def test_any_c(
+    shapes: tuple[tuple[int, ...], tuple[int, ...]], m: int, n: int, k: int, kept: list[bool], fewer: int,
+    turned: bool, types: tuple[Any, Any], cores: int, seed: int,
+) -> None:  # fmt: skip
+    """C of any shape that broadcasts to the sums but for its columns: it is read where it lies."""
+    operands, accumulator = types
+    rng = np.random.default_rng(seed)
+    a, b = values(rng, (*shapes[0], m, k), operands, 0), values(rng, (*shapes[1], k, n), operands, 0)
+    rows = (*np.broadcast_shapes(*shapes), m)[fewer:]
+    c = values(rng, (*(extent if keep else 1 for extent, keep in zip(rows, kept)), n), accumulator, 0)
+    given = np.ascontiguousarray(a.swapaxes(-1, -2)) if turned else a
+
+    def kernel(a: Any, b: Any, c: Any) -> Any:
+        return c + np.matmul(a.mT if turned else a, b, dtype=accumulator)
+
+    program = ptoc.jit(kernel).program_for(given, b, c)
+    assert SCRATCH not in program.kinds
+    assert_same(program.results.build(counted_as_stated(program, [given, b, c], cores)), stacked(a, b, c, accumulator))
+
+
+def test_one_c_for_several_products() -> None:
+    """A bias by matrix, a C with a stride that is overwritten afterwards, and one that is a product itself."""
+    rng = np.random.default_rng(6)
+    a, b = values(rng, (2, 3, 20, 30), F16, 0), values(rng, (3, 30, 40), F16, 0)
+    left, right, wide = values(rng, (20, 30), F16, 0), values(rng, (30, 40), F16, 0), values(rng, (20, 64), F32, 0)
+    bias = values(rng, (3, 1, 40), F32, 0)
+
+    def kernel(a: Any, b: Any, c: Any, bias: Any, left: Any, right: Any) -> Any:
+        total = c + np.matmul(a, b, dtype=np.float32)
+        c[:] = np.matmul(left, right, dtype=np.float32)
+        half = np.maximum(np.matmul(a, b, dtype=np.float32) + bias, 0).astype(np.float16)
+        return total, half, np.matmul(left, b, dtype=np.float32) + np.matmul(a, b, dtype=np.float32)
+
+    c = wide.copy()[:, 3:43]
+    assert ptoc.validate(kernel, a, b, c, bias, left, right).ok
+    total, half, both = ptoc.jit(kernel)(a, b, c, bias, left, right)
+    assert_same(total, stacked(a, b, wide[:, 3:43], F32))
+    assert_same(c, in_order(left, right, None, F32))
+    assert_same(half, narrow(relu(stacked(a, b, bias, F32)), F16))
+    assert_same(both, stacked(a, b, stacked(left, b, None, F32), F32))
+
+
+def test_vectors_that_start_from_fewer() -> None:
+    rng = np.random.default_rng(7)
+    a, v, c = values(rng, (2, 3, 20, 30), F16, 0), values(rng, (30,), F16, 0), values(rng, (2, 1, 20), F32, 0)
+
+    def kernel(a: Any, v: Any, c: Any) -> Any:
+        return c + np.matmul(a, v, dtype=np.float32)
+
+    assert ptoc.validate(kernel, a, v, c).ok
+    turned = a.swapaxes(-1, -2)
+    assert_same(ptoc.jit(kernel)(a, v, c), stacked(v[None], turned, c[..., None, :], F32)[..., 0, :])
 
 
 def test_epilogues() -> None:
@@ -252,7 +312,11 @@ def test_what_does_not_fit_is_refused() -> None:
         ptoc.jit(lambda a, b: a.T @ b).compile(ptoc.spec((2, 5, 7), F16), ptoc.spec((2, 5, 7), F16))
     with pytest.raises(UnsupportedError, match="broadcasting"):
         ptoc.jit(lambda a, b, c: c + np.matmul(a, b, dtype=np.float32)).compile(
-            ptoc.spec((2, 5, 7), F16), ptoc.spec((2, 7, 9), F16), ptoc.spec((5, 9), F32)
+            ptoc.spec((2, 5, 7), F16), ptoc.spec((2, 7, 9), F16), ptoc.spec((2, 5, 1), F32)
+        )
+    with pytest.raises(UnsupportedError, match="broadcasting the sums of a matmul"):
+        ptoc.jit(lambda a, b, c: c + np.matmul(a, b, dtype=np.float32)).compile(
+            ptoc.spec((5, 7), F16), ptoc.spec((7, 9), F16), ptoc.spec((2, 5, 9), F32)
         )
 
 

@@ -12,6 +12,8 @@ func.func @every_operation(%a: memref<4x8xf16>, %b: memref<8x4xf16, strided<[6, 
   %z = nd.load %c : memref<4xf32> -> tensor<4xf32>
   // CHECK: nd.broadcast %z : tensor<4xf32> -> tensor<4x4xf32>
   %row = nd.broadcast %z : tensor<4xf32> -> tensor<4x4xf32>
+  // CHECK: nd.broadcast %x rows <3 by 0, 4 by 1> : tensor<4x8xf16> -> tensor<12x8xf16>
+  %repeated = nd.broadcast %x rows <3 by 0, 4 by 1> : tensor<4x8xf16> -> tensor<12x8xf16>
   // CHECK: nd.matmul_acc %x, %y acc %row : tensor<4x4xf32> post <relu> : tensor<4x8xf16>, tensor<8x4xf16> -> tensor<4x4xf32>
   %d = nd.matmul_acc %x, %y acc %row : tensor<4x4xf32> post <relu> : tensor<4x8xf16>, tensor<8x4xf16> -> tensor<4x4xf32>
   // CHECK: nd.transpose %x : tensor<4x8xf16> -> tensor<8x4xf16>

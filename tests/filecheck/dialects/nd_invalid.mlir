@@ -47,6 +47,12 @@ func.func @store(%a: memref<4x8xf16>) {
 // -----
 
 %0 = nd.splat <0x0> : tensor<2x4xf16>
+%1 = nd.broadcast %0 rows <2 by 0, 3 by 1> : tensor<2x4xf16> -> tensor<6x4xf16>
+// CHECK: tensor<2x4xf16> and tensor<6x4xf16> have not 3 and 6 rows
+
+// -----
+
+%0 = nd.splat <0x0> : tensor<2x4xf16>
 %1 = nd.broadcast %0 : tensor<2x4xf16> -> tensor<4x4xf16>
 // CHECK: does not repeat row by row to
 
