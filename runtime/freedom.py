@@ -1,8 +1,9 @@
 """What the architecture leaves open, and one way to use it.
 
-Open are the winner among stores of one bundle to the same place (lanes of a scatter, rows, PEs, nibbles) and the
-contents of undefined elements. By default the machine takes probe order and zeros; with a ``Freedom`` it takes what
-a seed gives. A program whose results depend on the seed relies on something that nobody promises.
+Open are the winner among stores of one bundle to the same place (lanes of a scatter, rows, PEs, nibbles), the order of
+exchanges that meet, and the contents of undefined elements. By default the machine takes probe order and zeros; with a
+``Freedom`` it takes what a seed gives. A program whose results depend on the seed relies on something that nobody
+promises.
 """
 
 from __future__ import annotations

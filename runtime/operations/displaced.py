@@ -13,7 +13,6 @@ from functools import partial
 import numpy as np
 from numpy.typing import NDArray
 
-from ptoc.isa import layouts
 from ptoc.isa.dtypes import DType
 from ptoc.isa.faults import Fault
 from ptoc.isa.layouts import LayoutCode, conversion_ends
@@ -200,7 +199,6 @@ def prepare(bundle: Bundle, name: str) -> Displaced:
     ends = conversion_ends(LayoutCode(bundle.datr.layout))
     assert ends is not None  # those of CUBE transfers have been refused
     layout = ends[1]
-    require(layout == layouts.NORM or MASK not in _ROLES[name], "a mask is row-major, as its lanes must be")
     require(dtype in schema.types, f"{name} does not take {dtype}")
     pad = padding(dtype, bundle.datr.pad) or 0
     destination = descriptor = None

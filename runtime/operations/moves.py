@@ -14,7 +14,6 @@ from ptoc.runtime.operations.common import (
     check_attributes,
     check_defined,
     dimensions,
-    reject_zero_dimensions,
     require,
     resolve,
 )
@@ -43,7 +42,6 @@ def _copied(bundle: Bundle) -> tuple[tuple[int, ...], Destination]:
     require(bundle.registers is None or bool(schema.scalars), f"{name} takes no scalar")
     require(len(bundle.locals) == 1, f"{name} has one record with source and destination")
     require(bundle.dtype is None or bundle.dtype in schema.types, f"{name} does not take {bundle.dtype}")
-    reject_zero_dimensions(dimensions(bundle))
     [binding] = bundle.locals
     return bundle.pes, Destination(binding.hand, size_bytes(binding.size_code))
 

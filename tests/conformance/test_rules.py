@@ -15,7 +15,8 @@ SAMPLE = RULES[::9]
 
 HELPERS = {"_once", "reject_zero_dimensions", "check_attributes", "check_transfer_registers", "check_encoding"}
 HELPERS |= {"check_cube_type", "_expect", "require"}
-"""Checks that several rules share: each rule switches off its own call."""
+"""Checks that several rules share: each rule switches off its own call. ``test_tile_checks`` does so with every call of
+``require`` in the operations that have no rules here."""
 
 PARTS = {("read_schema", "b_type is None"), ("read_schema", "accumulator is None")}
 PARTS |= {("_set_condition.step", "block.condition_set")}

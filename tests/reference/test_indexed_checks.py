@@ -185,6 +185,13 @@ def test_the_mask_is_row_major_predicate() -> None:
     assert ends(masked(datr=Z.replace("NORM", "ND2DN"))) == LEGAL
 
 
+def test_one_column_is_no_default() -> None:
+    column = "BSTART.VEC TEXPANDS, S32; B.DIM LB0, 1; B.IOR zero; B.IOT mask=0001, last, ->T<1>; BSTOP\n"
+    assert ends(gather(column, 1)) is None
+    head, _, tail = gather(column, 1).rpartition("B.DIM LB0, 1; ")
+    assert ends(head + tail) == LEGAL
+
+
 def test_the_physical_columns_of_scattered_data() -> None:
     setup = INDEX + load("S32", 4, 4, "->U<2>", wide=8) + load("S32", 4, 4, "->M<1>", wide=4)
     assert ends(scatter(setup)) == LEGAL
@@ -223,6 +230,7 @@ def test_shapes_of_rows() -> None:
     assert ends(put(DATA + COLUMN, 4, 6)) is None
     assert ends(put(DATA + COLUMN, 4, 3)) == LEGAL
     assert ends(put(load("S32", 3, 4, "->T<1>", wide=4) + COLUMN)) == LEGAL
+    assert ends(put(load("S32", 4, 3, "->T<1>", wide=4) + COLUMN)) == LEGAL
 
 
 @pytest.mark.parametrize("field", FIELDS)

@@ -26,9 +26,11 @@ from reference.check_programs import (
 S = load("S32", 4, 4, "->T<1>", wide=4)
 TWO = S + load("S32", 4, 4, "->U<1>", wide=4)
 TURNED = "B.DATR {ND2DN, DTYPE_NONE, Zero, EQ, Default, 0, 0}; B.DIM LB0"
+WIDE = ONE.replace("<1>", "<2>")
 DN = S.replace("B.DIM LB0", TURNED)
 BITS = "BSTART.VEC TCMP, S32; B.DIM LB0, 4; B.DIM LB1, 4; B.IOT T#1, T#1, mask=0001, last, ->T<1>; BSTOP\n"
 CUBE = cube("S32", "ND2M16", 2, 4, "->T<1>")
+LONG = load("U64", 4, 4, "->T<2>", "1111", 4)
 EVERYWHERE = load("S32", 4, 4, "->T<1>", "1111", 4)
 def concat(setup: str = TWO, *shape: int, **more: str) -> str:
     return setup + bundle("SFU TCONCAT, S32", *(shape or (8, 4)), **{"binding": BOTH, **more})
@@ -242,6 +244,12 @@ CASES = {
     "a move to other physical columns": (move(S, 4, 4, 8), LEGAL),
     "a move with a dimension of zero": (move(S, 0), LEGAL),
     "a move to a larger tile": (move(binding=ONE.replace("<1>", "<2>")), LEGAL),
+    "a move from two records": (move(binding=f"B.IOT T#1, mask=0001; B.IOT mask=0001, {TO_N}"), LEGAL),
+    "a move of a predicate": (move(S + BITS, dtype="U8"), LEGAL),
+    "a peer in two records": (peer(binding=f"B.IOT T#1, mask=0001; B.IOT mask=0001, {TO_N}"), LEGAL),
+    "a predicate of a peer": (peer((S + BITS).replace("0001", "1111"), dtype="U8"), LEGAL),
+    "a matrix operand of a peer": (peer(CUBE.replace("0001", "1111"), datr=None), LEGAL),
+    "a peer's tile of a wide type": (peer(LONG, dtype="U64", binding=WIDE), LEGAL),
     "a peer that is none": (peer(ior="s0"), LEGAL),
     "a peer": (peer(ior="s1"), None),
     "a source on some PEs": (peer(S), LEGAL),
