@@ -97,7 +97,8 @@ class CoreTrace(Observer):
         self._accesses = [{"pe": pe, "elements": len(read), "bytes": nbytes * len(read)} for pe, read in addresses]
 
     def stores(self, core: Core, bundle: Bundle, stores: Sequence[Store]) -> None:
-        self._kind = "store"
+        # A bundle that has loaded before it stores exchanges elements.
+        self._kind = "exchange" if self._accesses else "store"
         self._accesses = [
             _access(store.pe, store.target)
             if isinstance(store.target, Rectangle)

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from machine_programs import load, machine
+from machine_programs import code, load, machine
 
-from ptoc.runtime import Machine
+from ptoc.runtime import Machine, Memory, Trace
 from ptoc.runtime.sanitizers import Watch
 
 INDEX = "BSTART.TLOAD S32; B.DIM LB0, 4; B.IOR a3, a1; B.IOT mask=0001, last, ->U<1>; BSTOP\n"
@@ -93,3 +93,48 @@ def test_exchanges_between_pes_run_in_their_order() -> None:
     assert m.run().status == "halted"
     values = [next(t for hand, _, t in m.tiles(pe) if hand == "N").values[0].tolist() for pe in range(4)]
     assert values == [[0], [1], [2], [3]] and m.memory.read(0x1000, 1) == b"\x03"
+
+
+def two_cores(bundle: str) -> Machine:
+    """Core 0 runs the bundle on displacements 0 to 3 from 0x1000; core 1 stores four bytes there."""
+    indices = "BSTART.SFU TCI, S32; B.DIM LB0, 4; B.IOT mask=0001, last, ->U<1>; BSTOP\n"
+    text = load("U8", 4, 1, "T", mask="0001") + indices + REPLACEMENT.replace("a3", "a5") + bundle
+    m = Machine(memory=Memory(1 << 16), cores=2)
+    m.load(code(text))
+    for name, value in {"a0": 0x100, "a1": 16, "a5": 0x300}.items():
+        m.set_gpr(name, value)
+    return m
+
+
+@pytest.mark.parametrize(
+    ("bundle", "kinds"),
+    [(GATHER, []), (SCATTER, ["core-overlap"]), (EXCHANGE, ["core-overlap", "core-race", "core-race"])],
+)
+def test_cores_that_meet_are_found(bundle: str, kinds: list[str]) -> None:
+    m = two_cores(bundle)
+    m.set_gpr("a2", 0x1000)
+    m.watch = Watch()
+    m.run()
+    assert sorted(f.kind for f in m.findings) == kinds
+
+
+def test_a_gather_of_what_another_core_writes_is_found() -> None:
+    m = two_cores(GATHER + SCATTER.replace("a2", "a6"))
+    m.set_gpr("a2", 0x1000, core=0)
+    m.set_gpr("a2", 0x3000, core=1)
+    m.set_gpr("a6", 0x2000, core=0)
+    m.set_gpr("a6", 0x1002, core=1)
+    m.watch = Watch()
+    m.run()
+    [finding] = m.findings
+    assert (finding.kind, finding.core, finding.address, finding.harmful) == ("core-race", 0, 0x1002, True)
+
+
+@pytest.mark.parametrize(("bundle", "kind"), [(GATHER, "load"), (SCATTER, "store"), (EXCHANGE, "exchange")])
+def test_a_trace_shows_the_elements(bundle: str, kind: str) -> None:
+    m = prepared(bundle, [0, 1, 2, 3], [0, 5, 0, 9], [1, 2, 3, 4])
+    m.trace = Trace()
+    m.run()
+    last = [event for event in m.trace.events() if event["ph"] == "B"][-1]
+    count = 2 if kind == "exchange" else 4
+    assert (last["name"], last["args"]["accesses"]) == (kind, [{"pe": 0, "elements": count, "bytes": count}])
