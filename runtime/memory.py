@@ -294,9 +294,8 @@ class Memory:
             return
         only = self._one_region(addresses, nbytes)
         if only is not None and not only.address % nbytes:
-            elements = only.data[: len(only.data) // nbytes * nbytes].view(values.dtype)
-            places = addresses - np.uint64(only.address) >> np.uint64(nbytes.bit_length() - 1)
-            elements[places.view(np.int64)] = values
+            elements, places = _in_region(only, addresses, values.dtype)
+            elements[places] = values
             return
         raw = np.ascontiguousarray(values).view(np.uint8).reshape(-1, nbytes)
         for region in self._regions:
@@ -315,6 +314,10 @@ class Memory:
 
     def gather(self, addresses: NDArray[np.uint64], nbytes: int) -> Bits:
         """The ``nbytes``-byte words at mapped addresses."""
+        only = self._one_region(addresses, nbytes) if len(addresses) else None
+        if only is not None and not (only.address | int(np.bitwise_or.reduce(addresses))) % nbytes:
+            elements, places = _in_region(only, addresses, carrier(8 * nbytes))
+            return elements.take(places)
         words = np.zeros((len(addresses), nbytes), np.uint8)
         for region in self._regions:
             if len(region.data) < nbytes:
@@ -373,6 +376,14 @@ class Memory:
         for chunk in self._chunks(address, len(data)):
             chunk[...] = data[at : at + len(chunk)]
             at += len(chunk)
+
+
+def _in_region(region: Region, addresses: NDArray[np.uint64], dtype: np.dtype[Any]) -> tuple[Bits, NDArray[np.int64]]:
+    """The elements of an aligned region, and which of them are at some aligned addresses."""
+    nbytes = dtype.itemsize
+    elements = region.data[: len(region.data) // nbytes * nbytes].view(dtype)
+    places = addresses - np.uint64(region.address) >> np.uint64(nbytes.bit_length() - 1)
+    return elements, places.view(np.int64)
 
 
 def unpack(packed: Bytes, count: int) -> Bytes:
