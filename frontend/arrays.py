@@ -224,19 +224,18 @@ def check_spec(shape: tuple[int, ...], dtype: np.dtype[Any], strides: tuple[int,
 
 
 def copy_with_strides(array: npt.NDArray[Any]) -> npt.NDArray[Any]:
-    """A copy of a checked array that keeps the stride between its rows, or between its columns where these are dense.
+    """A copy of a checked array that keeps the strides with which a launch places it, those of stacks included.
 
-    A stride of zero stays zero. Elements in between are not copied, and where neither is dense the copy is.
+    A stride of zero stays zero. Elements in between are not copied. What a launch copies becomes dense.
     """
     placement = spec_of(array, "it").placement
     if placement is Placement.TRANSPOSED:
         return copy_with_strides(array.T).T
-    if array.ndim > 2 or array.flags.c_contiguous or not array.size or placement is Placement.COPIED:
+    if array.flags.c_contiguous or not array.size or placement is Placement.COPIED:
         return array.copy()
     if array.strides[0] == 0:
-        return np.broadcast_to(array[:1].copy(), array.shape)
-    rows, item = array.shape[0], array.itemsize
-    buffer = np.zeros((rows - 1) * array.strides[0] + array.shape[-1] * item, np.uint8)
+        return np.broadcast_to(copy_with_strides(array[0]), array.shape)
+    buffer = np.zeros(sum((n - 1) * step for n, step in zip(array.shape, array.strides)) + array.itemsize, np.uint8)
     view = np.lib.stride_tricks.as_strided(buffer.view(array.dtype), array.shape, array.strides)
     view[...] = array
     return view
