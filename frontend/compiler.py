@@ -20,7 +20,7 @@ from ptoc.backend.lowering import statements
 from ptoc.definition import Definition, widened
 from ptoc.dialects import make_context, nd
 from ptoc.dialects.attributes import dtype_of
-from ptoc.errors import CompileError, InputError, PtocError, SourceLocation, UnsupportedError
+from ptoc.errors import ArgumentError, CompileError, InputError, PtocError, SourceLocation, UnsupportedError
 from ptoc.functions import Groups, MaskedView
 from ptoc.passes.arguments import INOUT, INPUT, OUTPUT, argument_kinds
 from ptoc.passes.diagnostics import Diagnostic
@@ -194,8 +194,11 @@ def _lowered(
 def compile_ir(text: str, isa: str | None = None) -> Program:
     """Compile the text of a module with one function in ``nd`` or ``tile`` IR, as ``compile_module`` does.
 
-    ``InputError`` also for text that is no such IR.
+    ``InputError`` also for text that is no such IR, ``ArgumentError`` for what is no text.
     """
+    if not isinstance(text, str):
+        hint = "give the text of a module, or a module to ptoc.compiler.compile_module"
+        raise ArgumentError(f"ptoc.compile_ir takes text, not {type(text).__name__}", rule="ir", hint=hint)
     try:
         module = Parser(make_context(), text).parse_module()
     except (ParseError, VerifyException) as error:
@@ -241,7 +244,17 @@ def compile_module(module: ModuleOp, isa: str | None = None) -> Program:
     places = (Placement.ROWS,) * count
     results = Results("tuple" if outputs else "none", outputs)
     return Program(
-        name, tuple(specs), places, tuple(names), tuple(kinds), tuple(types), results, modules, listing, encode(listing)
+        name,
+        tuple(specs),
+        places,
+        tuple(names),
+        tuple(kinds),
+        tuple(types),
+        results,
+        modules,
+        listing,
+        encode(listing),
+        written=True,
     )
 
 

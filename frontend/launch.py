@@ -30,12 +30,14 @@ from ptoc.passes.stored_matmuls import WRITES
 if TYPE_CHECKING:
     from ptoc.program import Program
     from ptoc.runtime import Machine, Result
+    from ptoc.runtime.outcome import FaultReport
 
 Array = npt.NDArray[Any]
 
 BASE_ADDRESS = 1 << 20
 
 REPORT = "please report this kernel: the compiler made a program that faults"
+WRITTEN = "the bundle comes from an operation of the IR; docs/isa/operations/ says what it takes"
 
 
 def launch(program: Program, arrays: Sequence[Array], cores: int = 1) -> Any:
@@ -232,14 +234,24 @@ def _execute(program: Program, machine: Machine, arrays: Sequence[Array], advers
         raise ProgramFault(f"{program.name} stopped without halting: {outcome.status}", hint=REPORT)
     scatter = _scatter(program, arrays, fault.address, fault.bpc - machine.load_address)
     core = f" on core {outcome.core}" if len(machine.processors) > 1 else ""
+    hint = WRITTEN if program.written else REPORT
+    if scatter:
+        hint = "disable it with the mask, or use a multiple of the element size inside the array"
     raise ProgramFault(
         f"{program.name} faulted{core}: {scatter or fault.rule}; no array was changed",
         kind=f"{fault.kind} at {fault.address:#x}",
         bundle="\n".join(fault.text),
         where=source_at(program.encoded.lines, fault.pc - machine.load_address),
-        rule="scatter" if scatter else None,
-        hint="disable it with the mask, or use a multiple of the element size inside the array" if scatter else REPORT,
+        rule="scatter" if scatter else _rule_of(program, fault),
+        hint=hint,
     )
+
+
+def _rule_of(program: Program, fault: FaultReport) -> str:
+    """The rule that a fault breaks which data is not to blame for."""
+    if fault.kind.name.startswith("Data"):
+        return "memory-accesses"
+    return "ir" if program.written else "compiler"
 
 
 def _scatter(program: Program, arrays: Sequence[Array], address: int, bundle: int) -> str | None:

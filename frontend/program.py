@@ -75,6 +75,8 @@ class Program:
     statements: list[Statement] = field(repr=False)
     encoded: Image = field(repr=False)
     definition: Definition = field(default=Definition(None), repr=False)
+    written: bool = False
+    """Whether it was made from IR that a person wrote."""
 
     @functools.cached_property
     def launch_specs(self) -> tuple[ArraySpec, ...]:

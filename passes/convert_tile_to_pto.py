@@ -53,6 +53,10 @@ class ConvertTileToPto(ModulePass):
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         function = the_function(op)
+        for each in function.walk():
+            if isinstance(each, tile.TileOperation) and not each.named:
+                what = f"the tiles of {each.name} have no names yet"
+                reject(each, what, rule="rings", hint="run allocate-rings first")
         data = [each for each in op.body.block.ops if isinstance(each, tile.GlobalOp)]
         lowering = _lower(ctx, op, function, data)
         program = pto.ProgramOp(function.sym_name.data, Region(Block(lowering.ops)))

@@ -457,6 +457,12 @@ class TileOperation(IRDLOperation):
         """The hands of the results; empty before they are allocated."""
         return () if self.into is None else (self.into,)
 
+    @property
+    def named(self) -> bool:
+        """Whether all of its tiles have their names."""
+        operands = 0 if self.slots is None else len(self.slots)
+        return operands == len(self.tile_operands()) and len(self.hands) == len(self.tile_results())
+
     def place(self, hands: Sequence[HandAttr]) -> None:
         """Say in which hands the results are published."""
         (self.into,) = hands

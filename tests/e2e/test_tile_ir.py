@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -120,6 +121,37 @@ def test_the_ir_of_a_kernel_gives_the_same_code(name: str, level: Any) -> None:
     again = ptoc.compile_ir(program.ir(level))
     assert again.code() == program.code()
     assert again.kinds == program.kinds
+
+
+def test_the_program_of_the_page() -> None:
+    page = (Path(__file__).parents[2] / "docs" / "ir.md").read_text(encoding="utf-8")
+    text = page.partition("```mlir\n")[2].partition("```")[0]
+    x, y = numbers(F32), numbers(F32, 1)
+    exact = np.exp((x + y).astype(np.float64))
+    assert np.abs(run(text, x, y) - exact).max() <= np.spacing(exact.max().astype(F32))
+
+
+def test_a_fault_is_that_of_the_ir() -> None:
+    """Not of the compiler: the size of the load is that of the tile turned round."""
+    body = '%result = tile.operation "TABS" %x0 size %half, %cols pes 4 : TILE -> TILE'
+    program = ptoc.compile_ir(module(body, F32))
+    with pytest.raises(ptoc.ProgramFault) as caught:
+        program.run(numbers(F32))
+    assert caught.value.rule == "ir"
+    assert "docs/isa/operations/" in str(caught.value)
+
+
+@pytest.mark.parametrize("kind", ["3 : i64", '"foo"'])
+def test_an_unknown_kind(kind: str) -> None:
+    text = f"func.func @f(%a: memref<4xf32> {{ptoc.kind = {kind}}}) {{ func.return }}"
+    with pytest.raises(ptoc.InputError, match=r"ptoc\.kind of argument 0") as caught:
+        ptoc.compile_ir(text)
+    assert caught.value.hint == "the kinds are input, inout, output, scratch"
+
+
+def test_no_text() -> None:
+    with pytest.raises(ptoc.ArgumentError, match="takes text, not NoneType"):
+        ptoc.compile_ir(None)  # type: ignore[arg-type]
 
 
 def test_the_program_of_ir_is_a_program() -> None:

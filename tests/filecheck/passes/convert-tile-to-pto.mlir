@@ -189,3 +189,13 @@ func.func @shifted_by_a_computed_number(%a: memref<64x4xf32>) {
   func.return
 }
 // CHECK: arith.shrui by a computed number has no lowering to instructions
+
+// -----
+
+func.func @tiles_without_names(%a: memref<64x4xf32>) {
+  %4 = arith.constant 4 : index
+  %16 = arith.constant 16 : index
+  %t = tile.load %a[%4] stride %16 size %4, %4 pes 1 : memref<64x4xf32> -> !tile.tile<4x4xf32, norm>
+  func.return
+}
+// CHECK: the tiles of tile.load have no names yet
