@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
-from xdsl.dialects.builtin import ModuleOp, TensorType, i1
+from xdsl.dialects.builtin import MemRefType, ModuleOp, TensorType, i1
 from xdsl.ir import Attribute, Operation
 from xdsl.parser import Parser
 from xdsl.utils.exceptions import ParseError, VerifyException
@@ -223,6 +223,9 @@ def compile_module(module: ModuleOp, isa: str | None = None) -> Program:
         callers = [kind in (INPUT, INOUT) for kind in given]
         if callers != sorted(callers, reverse=True):
             raise InputError("an input comes behind an output", rule="ir", hint="inputs and inouts come first")
+        for number, arg in enumerate(function.body.block.args):
+            if not isinstance(arg.type, MemRefType):
+                raise InputError(f"argument {number} is {arg.type}", rule="ir", hint="arguments are memrefs")
         count = sum(callers)
         own = function.body.block.args[:count]
         names = [arg.name_hint or f"arg{n}" for n, arg in enumerate(own)]

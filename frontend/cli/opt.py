@@ -13,6 +13,7 @@ from itertools import pairwise
 from typing import IO
 
 from xdsl.dialects.builtin import ModuleOp
+from xdsl.ir import Attribute
 from xdsl.passes import ModulePass, PassPipeline
 from xdsl.printer import Printer
 from xdsl.utils.arg_spec import parse_pipeline
@@ -34,6 +35,15 @@ Between = Callable[[ModulePass | None, ModuleOp, ModulePass | None], None]
 
 
 def main(arguments: Sequence[str]) -> int:
+    verify = Attribute.__post_init__
+    try:
+        return _main(arguments)
+    finally:
+        # --disable-verify turns off the verification of attributes in the whole process.
+        Attribute.__post_init__ = verify  # type: ignore[method-assign]
+
+
+def _main(arguments: Sequence[str]) -> int:
     try:
         driver = Driver(description=__doc__ or "", args=arguments)
     except (ValueError, ArgSpecParseError) as error:

@@ -88,6 +88,14 @@ def test_verifying_and_not_verifying_exclude_each_other(ptoc: Run, write: Write)
     assert result.err == "ptoc opt: error: --verify-each and --disable-verify exclude each other\n"
 
 
+def test_verification_is_turned_off_for_one_command(ptoc: Run, write: Write) -> None:
+    wrong = "func.func @f(%x: !tile.tile<4x6xf32, norm>) { func.return }"
+    assert ptoc("opt", write(wrong, "wrong.mlir"), "--disable-verify").status == 0
+    result = ptoc("opt", write(wrong, "wrong.mlir"))
+    assert result.status == 1
+    assert "a row-major tile has a power-of-two column count, not 6" in result.err
+
+
 def test_upstream_tools_find_our_dialects_and_passes(write: Write) -> None:
     text = PROGRAMS["epilogue"].ir("nd")
     tool = Path(sys.executable).with_name("xdsl-opt")

@@ -175,6 +175,7 @@ BEHIND = 'func.func @f(%a: memref<4xf32> {ptoc.kind = "output"}, %b: memref<4xf3
         ("func.func", "expect symbol name"),
         ("builtin.module {}", "one function"),
         (BEHIND, "behind an output"),
+        ("func.func @f(%x: !tile.tile<4x8xf32, norm>) { func.return }", "argument 0 is !tile.tile<4x8xf32, norm>"),
         ("func.func @f(%x: !tile.tile<4x6xf32, norm>) { func.return }", "power-of-two"),
     ],
 )
