@@ -88,7 +88,7 @@ RULES: dict[str, Rule] = {
     "memory-accesses": Rule("a bundle accesses the rows of the array that it was compiled for", "abi.md", "Memory"),
     "compiled-for": Rule("a program takes arrays of the shapes, strides and dtypes it has", "abi.md", "Arrays"),
     "revisions": Rule("an image names the revision of the ISA it is for", "image.md", "Header"),
-    "reduction": Rule("a wrong kernel of up to two dimensions is reduced", "wrong-numbers.md", "How little it takes"),
+    "reduction": Rule("what is wrong is reduced, stacks to one matrix", "wrong-numbers.md", "How little it takes"),
     "compiler": Rule("a kernel that the compiler gets wrong is its fault, not yours", "wrong-numbers.md", "Which pass"),
     "simulator": Rule("the simulator does what its page lists", "simulator.md", "The simulator"),
     # Files and options.
