@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-import random
-
 from ptoc.isa.forms import Instruction
 from reference import builder as b
 from reference.agreement import Case
 from reference.builder import Builder
+from reference.bundle_programs import BUNDLES, random_program
 from reference.element_cases import element
 from reference.indexed import BYTE_INDEX, NP20, ROLES, ROW_INDEX
-from reference.layout_cases import AREA, BUNDLES, Bundles, Loaded
+from reference.layout_cases import Bundles, Loaded
 from reference.values import NAMES, bits_of
 
 SPACE = 0xC000
@@ -19,21 +18,7 @@ SPACE = 0xC000
 
 def program(operation: str, seed: int) -> Case:
     """A program with some bundles of the operation, most of them legal."""
-    rng = random.Random(f"{operation} {seed}")
-    build = Builder(rng.getrandbits(32), bytes(1 << 16))
-    memory = bytearray(build.memory)
-    memory[SPACE:] = rng.randbytes(len(memory) - SPACE)
-    bundles = [Indexed(build, operation, memory, n * 3 * AREA % SPACE) for n in range(BUNDLES - 1)]
-    build.memory = bytes(memory)
-    build.machine.memory = bytearray(memory)
-    spoiled = rng.random() < 0.2
-    for bundle in bundles:
-        build.mutation = 0
-        for load in bundle.loads:
-            build.emit(*load)
-        build.mutation = 0.5 if spoiled else 0
-        build.emit(*bundle.operation)
-    return build.case
+    return random_program(operation, seed, Indexed, count=BUNDLES - 1, filled_from=SPACE)
 
 
 class Indexed(Bundles):

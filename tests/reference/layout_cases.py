@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import random
 from dataclasses import dataclass
 
 from ptoc.isa.encoding import make
@@ -10,6 +9,7 @@ from ptoc.isa.forms import Instruction
 from reference import builder as b
 from reference.agreement import Case
 from reference.builder import Builder
+from reference.bundle_programs import AREA, random_program
 from reference.element_cases import element
 from reference.generator import MASKS, cube_size, power, size_code
 from reference.layout import ROWS
@@ -17,8 +17,6 @@ from reference.state import up
 from reference.transfers import NO_CUBE
 from reference.values import NAMES, bits_of
 
-BUNDLES = 5
-AREA = 0x1000
 LOADED = {"NORM": 0, "DN": 1, "ZN": 3, "NZ": 4, "CUBE_M32": 21, "CUBE_M16": 22, "CUBE_N8": 23}
 STORED = {"NORM": (0, 6, 17, 27), "DN": (1, 18, 28), "ZN": (3, 8, 30), "NZ": (4, 9, 20)}
 """Codes whose destination side is a layout."""
@@ -26,20 +24,7 @@ STORED = {"NORM": (0, 6, 17, 27), "DN": (1, 18, 28), "ZN": (3, 8, 30), "NZ": (4,
 
 def program(operation: str, seed: int) -> Case:
     """A program with some bundles of the operation, most of them legal."""
-    rng = random.Random(f"{operation} {seed}")
-    build = Builder(rng.getrandbits(32), bytes(1 << 16))
-    memory = bytearray(build.memory)
-    bundles = [Bundles(build, operation, memory, n * 3 * AREA) for n in range(BUNDLES)]
-    build.memory = bytes(memory)
-    build.machine.memory = bytearray(memory)
-    spoiled = rng.random() < 0.2
-    for bundle in bundles:
-        build.mutation = 0
-        for load in bundle.loads:
-            build.emit(*load)
-        build.mutation = 0.5 if spoiled else 0
-        build.emit(*bundle.operation)
-    return build.case
+    return random_program(operation, seed, Bundles)
 
 
 @dataclass

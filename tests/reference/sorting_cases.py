@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-import random
 import struct
 from functools import cmp_to_key
 
 from ptoc.isa.forms import Instruction
 from reference import builder as b
 from reference.agreement import Case
-from reference.builder import Builder
+from reference.bundle_programs import random_program
 from reference.element_cases import element
 from reference.generator import power, size_code
-from reference.layout_cases import AREA, BUNDLES, Bundles, Loaded
+from reference.layout_cases import Bundles, Loaded
 from reference.sorting import TYPES, before
 from reference.values import CODES, bits_of
 
@@ -21,20 +20,7 @@ SCALES = (1.0, 0.5, 2.0, 0.1, 3.0e-39, 1.0e38, 0.0625, 7.3)
 
 def program(operation: str, seed: int) -> Case:
     """A program with some bundles of the operation, most of them legal."""
-    rng = random.Random(f"{operation} {seed}")
-    build = Builder(rng.getrandbits(32), bytes(1 << 16))
-    memory = bytearray(build.memory)
-    bundles = [Sorted(build, operation, memory, n * 3 * AREA) for n in range(BUNDLES)]
-    build.memory = bytes(memory)
-    build.machine.memory = bytearray(memory)
-    spoiled = rng.random() < 0.2
-    for bundle in bundles:
-        build.mutation = 0
-        for load in bundle.loads:
-            build.emit(*load)
-        build.mutation = 0.5 if spoiled else 0
-        build.emit(*bundle.operation)
-    return build.case
+    return random_program(operation, seed, Sorted)
 
 
 class Sorted(Bundles):

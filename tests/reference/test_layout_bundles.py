@@ -7,7 +7,8 @@ from collections import Counter
 import pytest
 
 from ptoc.isa import operations
-from reference.agreement import difference, expected
+from reference.agreement import expected
+from reference.bundle_programs import agreeing_bundles
 from reference.layout import ROWS, SELECTORS
 from reference.layout_cases import program
 
@@ -15,29 +16,15 @@ OPERATIONS = [*ROWS, "TMOV", "GMOV"]
 QUICK, ALL = 4, 90
 
 
-def compare(operation: str, seeds: range) -> int:
-    """Run programs of an operation; returns how many of its bundles there were."""
-    wrong, bundles = {}, 0
-    for seed in seeds:
-        case = program(operation, seed)
-        found = difference(case)
-        if found:
-            wrong[seed] = found
-        started = [operations.operation_of(inst) for inst in case.program if inst.key.startswith("BSTART")]
-        bundles += sum(op is not None and op.name == operation for op in started)
-    assert not wrong
-    return bundles
-
-
 @pytest.mark.parametrize("operation", OPERATIONS)
 def test_some_bundles(operation: str) -> None:
-    assert compare(operation, range(QUICK)) >= QUICK
+    assert agreeing_bundles(program, operation, range(QUICK)) >= QUICK
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("operation", OPERATIONS)
 def test_many_bundles(operation: str) -> None:
-    assert compare(operation, range(QUICK, ALL)) >= 200
+    assert agreeing_bundles(program, operation, range(QUICK, ALL)) >= 200
 
 
 @pytest.mark.parametrize("operation", OPERATIONS)

@@ -7,37 +7,23 @@ from collections import Counter
 import pytest
 
 from ptoc.isa import operations
-from reference.agreement import difference, expected
+from reference.agreement import expected
+from reference.bundle_programs import agreeing_bundles
 from reference.vector import ROWS, SELECTORS
 from reference.vector_cases import program
 
 QUICK, ALL = 6, 60
 
 
-def compare(operation: str, seeds: range) -> int:
-    """Run programs of an operation; returns how many of its bundles there were."""
-    wrong, bundles = {}, 0
-    row = ROWS[operation]
-    for seed in seeds:
-        case = program(operation, seed)
-        found = difference(case)
-        if found:
-            wrong[seed] = found
-        starts = [inst for inst in case.program if inst.key == "BSTART.TEPL"]
-        bundles += sum((inst["Mode"], inst["Function"]) == (row.mode, row.function) for inst in starts)
-    assert not wrong
-    return bundles
-
-
 @pytest.mark.parametrize("operation", ROWS)
 def test_some_bundles(operation: str) -> None:
-    assert compare(operation, range(QUICK)) >= 2 * QUICK
+    assert agreeing_bundles(program, operation, range(QUICK)) >= 2 * QUICK
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("operation", ROWS)
 def test_many_bundles(operation: str) -> None:
-    assert compare(operation, range(QUICK, ALL)) >= 200
+    assert agreeing_bundles(program, operation, range(QUICK, ALL)) >= 200
 
 
 def test_bundles_end_in_every_way() -> None:

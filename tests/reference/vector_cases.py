@@ -2,40 +2,23 @@
 
 from __future__ import annotations
 
-import random
-
 from ptoc.isa.forms import Instruction
 from reference import builder as b
 from reference.agreement import Case
 from reference.builder import Builder
+from reference.bundle_programs import AREA, random_program
 from reference.element_cases import element
 from reference.generator import MASKS, power, size_code
 from reference.state import up
 from reference.values import CODES, NAMES, bits_of, class_of
 from reference.vector import F3, LAYOUTS, PAIRS, ROWS, Row
 
-BUNDLES = 5
-_AREA = 0x1000
 _CONVERTING = {"NORM": 0, "DN": 1, "ZN": 3, "NZ": 4}
 
 
 def program(operation: str, seed: int) -> Case:
     """A program with some bundles of the operation, most of them legal."""
-    rng = random.Random(f"{operation} {seed}")
-    build = Builder(rng.getrandbits(32), bytes(1 << 16))
-    memory = bytearray(build.memory)
-    bundles = [Bundles(build, operation, memory, n * 3 * _AREA) for n in range(BUNDLES)]
-    build.memory = bytes(memory)
-    build.machine.memory = bytearray(memory)
-    spoiled = rng.random() < 0.2
-    for bundle in bundles:
-        build.mutation = 0
-        for load in bundle.loads:
-            build.emit(*load)
-        build.mutation = 0.5 if spoiled else 0
-        build.emit(*bundle.operation)
-        build.machine.memory[:] = memory
-    return build.case
+    return random_program(operation, seed, Bundles, restored=True)
 
 
 class Bundles:
@@ -98,7 +81,7 @@ class Bundles:
         rng, bits = self.rng, bits_of(dtype)
         rows, cols = {"column": (self.rows, 1), "row": (1, self.cols)}.get(kind, (self.rows, self.cols))
         stride = up(-(-cols * bits // 8), max(1, bits // 8))
-        area = self.base + slot * _AREA
+        area = self.base + slot * AREA
         for r in range(rows):
             for c in range(cols):
                 value = element(rng, dtype)
