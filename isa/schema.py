@@ -44,6 +44,7 @@ PAD_UNDEFINED = "undefined"
 NO_PADDING = ""
 
 SAME = "the type of the block start"
+PREDICATE = "predicate, one bit for each element"
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,7 +54,8 @@ class Schema:
     ``types`` are the types its block start accepts, ``portable`` those of the narrow reading of the ISA.
     ``sources`` and ``destinations`` are tiles by their role, in the order of the bindings, ``scalars`` the
     registers of B.IOR from RegSrc0 on, ``attributes`` the fields of B.DATR that may be other than neutral.
-    ``result`` is the type of the destination, ``padding`` what stands outside its valid rectangle.
+    ``mask`` is the source that is a predicate tile, ``index`` the one whose elements have one of ``index_types`` and
+    say places. ``result`` is the type of the destination, ``padding`` what stands outside its valid rectangle.
     """
 
     meaning: str
@@ -66,7 +68,11 @@ class Schema:
     result: str = SAME
     padding: str = PAD_UNDEFINED
     portable: Types | None = None
+    mask: str | None = None
+    index: str | None = None
     index_types: Types = frozenset()
+    in_memory: bool = False
+    """Whether the operation reads or writes memory; the first scalar is an address then."""
     open_type: bool = False
     """Whether the block start may leave the type open."""
     of_source: bool = False

@@ -14,6 +14,7 @@ _NARROW = frozenset(t for t in dtypes.ALL if t.bits <= 32)
 _BASE = Scalar("address of the first element")
 _STRIDE = Scalar("bytes from one row to the next", "rows without a gap")
 _REQUIRED_BASE = Scalar("address that the displacements count from", None)
+_INDEX, _MASK = "byte displacements", "mask"
 
 _LOADED: Dimensions = (
     Dimension("valid columns", "1"),
@@ -43,6 +44,7 @@ def _transfers() -> Iterator[tuple[str, Schema]]:
             dimensions=_LOADED,
             attributes=pad_and_layout,
             padding="undefined; in CUBE layouts as the pad value of B.DATR says",
+            in_memory=True,
         ),
     )
     yield (
@@ -56,6 +58,7 @@ def _transfers() -> Iterator[tuple[str, Schema]]:
             dimensions=_OF_SOURCE,
             attributes=pad_and_layout,
             padding=NO_PADDING,
+            in_memory=True,
         ),
     )
     yield (
@@ -80,6 +83,7 @@ def _transfers() -> Iterator[tuple[str, Schema]]:
             dimensions=_LOADED,
             attributes=("Layout",),
             padding=NO_PADDING,
+            in_memory=True,
         ),
     )
     yield (
@@ -107,20 +111,22 @@ def _scattered(meaning: str, *sources: str, loads: bool) -> Schema:
         dimensions=RECTANGLE,
         attributes=(PAD, "Layout") if loads else ("Layout",),
         padding="as the pad value of B.DATR says, zero without it" if loads else NO_PADDING,
+        mask=_MASK if _MASK in sources else None,
+        index=_INDEX,
         index_types=dtypes.SCATTER_INDEX_TYPES,
+        in_memory=True,
     )
 
 
 def _indexed() -> Iterator[tuple[str, Schema]]:
-    index = "byte displacements"
-    yield "MGATHER", _scattered("the elements of memory at the displacements", index, loads=True)
+    yield "MGATHER", _scattered("the elements of memory at the displacements", _INDEX, loads=True)
     masked = "the elements of memory at the displacements where the mask holds, else the pad value"
-    yield "MGATHER_MASK", _scattered(masked, index, "mask", loads=True)
+    yield "MGATHER_MASK", _scattered(masked, _INDEX, _MASK, loads=True)
     exchange = "the elements of memory at the displacements; those equal to the expected ones are replaced there"
-    yield "MGATHER_CAS", _scattered(exchange, index, "expected", "replacement", loads=True)
-    yield "MSCATTER", _scattered("x in memory at the displacements", "x", index, loads=False)
+    yield "MGATHER_CAS", _scattered(exchange, _INDEX, "expected", "replacement", loads=True)
+    yield "MSCATTER", _scattered("x in memory at the displacements", "x", _INDEX, loads=False)
     masked = "x in memory at the displacements where the mask holds"
-    yield "MSCATTER_MASK", _scattered(masked, "x", index, "mask", loads=False)
+    yield "MSCATTER_MASK", _scattered(masked, "x", _INDEX, _MASK, loads=False)
 
 
 def _products() -> Iterator[tuple[str, Schema]]:

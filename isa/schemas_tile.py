@@ -197,6 +197,7 @@ def _indexed() -> Iterator[tuple[str, Schema]]:
                 ("x", "row indices"),
                 attributes=("Layout",),
                 padding=padding,
+                index="row indices",
                 index_types=indices,
             ),
         )

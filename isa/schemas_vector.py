@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from ptoc.isa import dtypes
 from ptoc.isa.dtypes import ARITHMETIC_TYPES, FLOAT_TYPES, INTEGER_TYPES
-from ptoc.isa.schema import PAD_CHOSEN, RECTANGLE, SAME, Dimension, Dimensions, Scalar, Schema, Types
+from ptoc.isa.schema import PAD_CHOSEN, PREDICATE, RECTANGLE, SAME, Dimension, Dimensions, Scalar, Schema, Types
 
 
 def named(names: str) -> Types:
@@ -20,7 +20,6 @@ RAW_TYPES: Types = frozenset(t for t in dtypes.UNPACKED_TYPES if t.bits <= 32)
 """Types whose elements are moved as they are, no wider than a word."""
 
 PAD = "PadValueOrByteId"
-PREDICATE = "predicate, one bit for each element"
 
 _ELEMENT = Scalar("the scalar, in the low bits of the register")
 _PAIR = ("left", "right")
@@ -33,11 +32,13 @@ def _elementwise(
     portable: Types | None = None,
     scalar: bool = False,
     compares: bool = False,
+    mask: str | None = None,
 ) -> Schema:
     return Schema(
         meaning,
         types,
-        sources,
+        sources if mask is None else (mask, *sources),
+        mask=mask,
         scalars=(_ELEMENT,) if scalar else (),
         attributes=("CMode", PAD) if compares else (PAD,),
         result=PREDICATE if compares else SAME,
@@ -101,10 +102,10 @@ def _unary() -> Iterator[tuple[str, Schema]]:
 def _others() -> Iterator[tuple[str, Schema]]:
     yield (
         "TSEL",
-        _elementwise("x where the predicate holds, else y", "predicate", "x", "y", portable=RAW_TYPES),
+        _elementwise("x where the predicate holds, else y", "x", "y", portable=RAW_TYPES, mask="predicate"),
     )
     select = "x where the predicate holds, else the scalar"
-    yield "TSELS", _elementwise(select, "predicate", "x", portable=RAW_TYPES, scalar=True)
+    yield "TSELS", _elementwise(select, "x", portable=RAW_TYPES, scalar=True, mask="predicate")
     fused = "x * y + z, rounded once"
     yield "TFMA", _elementwise(fused, "x", "y", "z", portable=PORTABLE_FLOAT)
     yield "TEXPANDS", _elementwise("the scalar in every element", scalar=True)

@@ -29,7 +29,7 @@ from ptoc.isa.dtypes import DType
 from ptoc.isa.encoding import BY_KEY
 from ptoc.isa.operations import BY_NAME
 from ptoc.isa.operations import TileOperation as IsaOperation
-from ptoc.isa.schema import SAME, Schema
+from ptoc.isa.schema import PREDICATE, SAME, Schema
 
 
 @irdl_op_definition
@@ -68,7 +68,8 @@ class OperationOp(TileOperation):
     @property
     def dtype(self) -> DType:
         """The type of the bundle: that of the first tile which is neither a mask nor an index, or else of the array."""
-        tiles = [v.type for v, role in zip(self.sources, self.isa.schema.sources) if role not in _INDICES]
+        schema = self.isa.schema
+        tiles = [v.type for v, role in zip(self.sources, schema.sources) if role != schema.index]
         tiles += [result.type for result in self.tiles]
         numeric = [type_.dtype for type_ in tiles if isinstance(type_, TileType)]
         return numeric[0] if numeric else dtype_of(cast(MemRefType, cast(SSAValue, self.array).type).element_type)
@@ -97,7 +98,7 @@ class OperationOp(TileOperation):
         if operation is None or operation.family == "CUBE" or name in ("TLOAD", "TSTORE"):
             raise VerifyException(f"{name} is no operation that tile.operation stands for")
         schema = operation.schema
-        in_memory = schema.scalars[:1] if operation.family == "TLSU" and name not in _NOT_IN_MEMORY else ()
+        in_memory = schema.scalars[:1] if schema.in_memory else ()
         _verify_count(name, "source", len(self.sources), len(schema.sources))
         _verify_count(name, "result", len(self.tiles), len(schema.destinations))
         _verify_count(name, "array", int(self.array is not None), len(in_memory))
@@ -110,7 +111,7 @@ class OperationOp(TileOperation):
         if len(self.size) > sum(each is not None for each in schema.dimensions[:2]):
             raise VerifyException(f"{name} does not have so many dimensions")
         for role, value in zip(schema.sources, self.sources):
-            self._verify_source(role, value)
+            self._verify_source(schema, role, value)
         self._verify_types(schema)
         for field, number in ({} if self.datr is None else self.datr.data).items():
             if field not in schema.attributes or field == "DataType":
@@ -120,12 +121,12 @@ class OperationOp(TileOperation):
             if not isinstance(number, IntegerAttr) or not legal.accepts(number.value.data):
                 raise VerifyException(f"{field} of B.DATR is not {number}")
 
-    def _verify_source(self, role: str, value: SSAValue) -> None:
-        predicate = role in _MASKS
+    def _verify_source(self, schema: Schema, role: str, value: SSAValue) -> None:
+        predicate = role == schema.mask
         if isinstance(value.type, PredicateType) != predicate:
             kind = "predicate" if predicate else "numeric"
             raise VerifyException(f"{role} of {self.operation.data} is a {kind} tile")
-        if role in _INDICES and cast(TileType, value.type).dtype not in self.isa.schema.index_types:
+        if role == schema.index and cast(TileType, value.type).dtype not in schema.index_types:
             raise VerifyException(f"{self.operation.data} has no {role} of {cast(TileType, value.type).dtype}")
 
     def _verify_types(self, schema: Schema) -> None:
@@ -133,17 +134,11 @@ class OperationOp(TileOperation):
         if dtype not in schema.types:
             raise VerifyException(f"{self.operation.data} does not take {dtype}")
         for result in self.tiles[:1]:
-            predicate = schema.result.startswith("predicate")
+            predicate = schema.result == PREDICATE
             if isinstance(result.type, PredicateType) != predicate:
                 raise VerifyException(f"the result of {self.operation.data} is {schema.result}")
             if schema.result == SAME and cast(TileType, result.type).dtype != dtype:
                 raise VerifyException(f"the result of {self.operation.data} has {schema.result}, {dtype}")
-
-
-_MASKS = ("predicate", "mask")
-_INDICES = ("byte displacements", "row indices")
-_NOT_IN_MEMORY = ("TMOV", "GMOV")
-"""Operations of the load-store unit that move tiles."""
 
 
 def _verify_count(name: str, what: str, found: int, wanted: int) -> None:

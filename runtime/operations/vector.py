@@ -19,7 +19,7 @@ from ptoc.isa import layouts
 from ptoc.isa.dtypes import DType
 from ptoc.isa.faults import Fault
 from ptoc.isa.registers import size_bytes
-from ptoc.isa.schemas_vector import PREDICATE
+from ptoc.isa.schema import PREDICATE
 from ptoc.runtime.bundle import PAD_MAX, PAD_MIN, PAD_NULL, PAD_ZERO, Bundle, DataAttributes
 from ptoc.runtime.core import Core
 from ptoc.runtime.lanes import lane

@@ -51,6 +51,15 @@ def test_schema(row: dict) -> None:
     assert set(schema.attributes) <= ATTRIBUTES
 
 
+@pytest.mark.parametrize("op", ALL, ids=str)
+def test_masks_and_indices_are_sources_and_addresses_are_scalars(op: TileOperation) -> None:
+    schema = op.schema
+    assert {schema.mask, schema.index} - {None} <= set(schema.sources)
+    assert (schema.index is None) == (not schema.index_types)
+    assert any("address" in scalar.meaning for scalar in schema.scalars) == schema.in_memory
+    assert not schema.in_memory or "address" in schema.scalars[0].meaning
+
+
 def presence(dimension: Dimension | None) -> str:
     if dimension is None:
         return "-"
