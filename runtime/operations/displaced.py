@@ -31,7 +31,8 @@ from ptoc.runtime.operations.common import (
     require,
     resolve,
 )
-from ptoc.runtime.operations.vector import ATTRIBUTES, described, padding
+from ptoc.runtime.operations.schema import ATTRIBUTES
+from ptoc.runtime.operations.vector import described, padding
 from ptoc.runtime.stores import Store, commit
 from ptoc.runtime.tiles import Descriptor, Destination, Tile
 

@@ -11,13 +11,12 @@ from ptoc.runtime.bundle import Bundle
 from ptoc.runtime.core import Core, Perform
 from ptoc.runtime.lanes import lane
 from ptoc.runtime.operations.common import (
-    check_attributes,
     check_defined,
     dimensions,
     require,
     resolve,
 )
-from ptoc.runtime.operations.vector import check_records
+from ptoc.runtime.operations.schema import check_bundle
 from ptoc.runtime.tiles import Descriptor, Destination, Tile
 
 
@@ -28,20 +27,12 @@ def move(bundle: Bundle) -> Perform:
 
 def move_from_peer(bundle: Bundle) -> Perform:
     """The ``prepare`` of GMOV."""
-    require(dimensions(bundle) == (None, None, None), "GMOV has no dimensions")
     return PeerMove(*_copied(bundle))
 
 
 def _copied(bundle: Bundle) -> tuple[tuple[int, ...], Destination]:
-    """The checks of records, B.DATR and dimensions that the bundle answers alone."""
-    check_records(bundle)
-    assert bundle.operation is not None
-    schema, name = bundle.operation.schema, bundle.operation.name
-    check_attributes(bundle, "layout")
-    require(not bundle.shared, f"{name} has no Shared operand")
-    require(bundle.registers is None or bool(schema.scalars), f"{name} takes no scalar")
-    require(len(bundle.locals) == 1, f"{name} has one record with source and destination")
-    require(bundle.dtype is None or bundle.dtype in schema.types, f"{name} does not take {bundle.dtype}")
+    """The PEs and the destination of a bundle that keeps to its schema."""
+    check_bundle(bundle)
     [binding] = bundle.locals
     return bundle.pes, Destination(binding.hand, size_bytes(binding.size_code))
 

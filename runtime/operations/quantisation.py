@@ -50,8 +50,8 @@ class _Affine(Operation):
 
     def check_sources(self, given: Given) -> None:
         d = given.tiles[0].descriptor
-        same = (d.valid_shape, d.cols) == ((given.rows, given.cols), given.wide)
-        require(same, "the dimensions are not those of the source")
+        stated = ((given.rows, given.cols), given.wide)
+        require((d.valid_shape, d.cols) == stated, "the dimensions are not those of the source")
 
     def extents(self, given: Given) -> Sequence[Extent]:
         return (Extent(self.result(given), given.rows, given.cols, given.wide),)

@@ -19,8 +19,8 @@ def offsets(given: Given) -> tuple[int, int]:
 def _fits(given: Given, inner: tuple[int, int], outer: tuple[int, int]) -> None:
     """A window of the shape ``inner`` lies inside a rectangle of the shape ``outer``."""
     row, col = offsets(given)
-    fits = row + inner[0] <= outer[0] and col + inner[1] <= outer[1]
-    require(fits, f"{inner[0]} x {inner[1]} elements at ({row}, {col}) leave the {outer[0]} x {outer[1]} elements")
+    left = f"{inner[0]} x {inner[1]} elements at ({row}, {col}) leave the {outer[0]} x {outer[1]} elements"
+    require(row + inner[0] <= outer[0] and col + inner[1] <= outer[1], left)
 
 
 class Concatenation(Operation):

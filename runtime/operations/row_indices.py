@@ -7,6 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
+from ptoc.isa.faults import Fault
 from ptoc.isa.schema import Types
 from ptoc.runtime.errors import UndefinedRead
 from ptoc.runtime.numerics.formats import integers
@@ -30,7 +31,7 @@ class _Indexed(Operation):
         outside = (rows < 0) | (rows >= count)
         if outside.any():
             row, col = (int(place) for place in np.argwhere(outside)[0])
-            require(False, f"index ({row}, {col}) is {rows[row, col]}, there are {count} rows")
+            raise Fault(LEGALITY, f"index ({row}, {col}) is {rows[row, col]}, there are {count} rows")
         return rows.astype(np.int64)
 
 

@@ -25,16 +25,16 @@ from ptoc.runtime.core import Core, Perform
 from ptoc.runtime.lanes import lane
 from ptoc.runtime.operations.common import (
     Dimensions,
-    check_attributes,
     check_defined,
-    dimensions,
     require,
     resolve,
 )
-from ptoc.runtime.operations.vector import ATTRIBUTES, check_records, described
+from ptoc.runtime.operations.schema import check_bundle
+from ptoc.runtime.operations.vector import described
 from ptoc.runtime.tiles import Descriptor, Destination, Tile
 
 Bits = NDArray[Any]
+_ROW_MAJOR = frozenset({layouts.NORM})
 _PLAIN = frozenset({layouts.NORM, layouts.DN, layouts.ZN, layouts.NZ})
 
 
@@ -181,8 +181,8 @@ class Shaped:
             d = tile.descriptor
             types = operation.types(given, number)
             require(d.numeric and d.dtype in types, f"{d.dtype} is no type of source {number} of {bundle.operation}")
-            legal = d.layout in _PLAIN if operation.relaid else d.layout == layouts.NORM
-            require(legal, f"source {number} of {bundle.operation} is in the layout {d.layout}")
+            legal = _PLAIN if operation.relaid else _ROW_MAJOR
+            require(d.layout in legal, f"source {number} of {bundle.operation} is in the layout {d.layout}")
             if operation.needs_all(number):
                 check_defined(tile, *d.valid_shape, pe)
         operation.check_sources(given)
@@ -199,23 +199,7 @@ def _given(core: Core, bundle: Bundle, dims: Dimensions, layout: str, pe: int) -
 
 def _prepare(bundle: Bundle, operation: Operation) -> Shaped:
     """Check one bundle as far as it says everything itself."""
-    check_records(bundle)
-    assert bundle.operation is not None
-    schema, name = bundle.operation.schema, bundle.operation.name
-    check_attributes(bundle, *(ATTRIBUTES[attribute] for attribute in schema.attributes))
-    require(not bundle.shared, f"{name} has no Shared operand")
-    require(bundle.registers is None or bool(schema.scalars), f"{name} takes no scalar")
-    records = [(len(binding.sources), binding.stores) for binding in bundle.locals]
-    wanted = [(len(sources), to is not None) for sources, to in schema.bindings()]
-    require(records == wanted, f"the operands of {name} are not distributed over its B.IOT in this way")
-    require(bundle.dtype in schema.types, f"{name} does not take {bundle.dtype}")
-    dims = dimensions(bundle)
-    for number, (value, dimension) in enumerate(zip(dims, schema.dimensions)):
-        if dimension is None:
-            require(value is None, f"{name} does not take LB{number}")
-        else:
-            require(value is not None or dimension.default is not None, f"{name} sets LB{number}")
-            require(value != 0 or dimension.zero, f"LB{number} is explicitly zero")
+    dims = check_bundle(bundle)
     ends = conversion_ends(LayoutCode(bundle.datr.layout))
     assert ends is not None  # those of CUBE transfers have been refused
     destinations = tuple(Destination(b.hand, size_bytes(b.size_code)) for b in bundle.local_destinations)

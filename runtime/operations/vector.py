@@ -26,32 +26,18 @@ from ptoc.runtime.lanes import lane
 from ptoc.runtime.memory import carrier
 from ptoc.runtime.operations.common import (
     ALLOCATION,
-    CONTROL,
     LEGALITY,
-    check_attributes,
     check_defined,
     check_encoding,
-    dimensions,
-    reject_zero_dimensions,
     resolve,
     row_major,
 )
+from ptoc.runtime.operations.schema import check_bundle
 from ptoc.runtime.tiles import Descriptor, Destination, Tile, predicate_descriptor
 
 Bits = NDArray[Any]
 Shape = Literal["full", "column", "row", "predicate"]
 """Of an operand: the rectangle of the dimensions, its first column, its first row, or a bit for each element of it."""
-
-ATTRIBUTES = {
-    "PadValueOrByteId": "pad",
-    "CMode": "cmode",
-    "Sat": "saturate",
-    "Canonicalize": "canonicalize",
-    "DataType": "dtype",
-    "RMode": "rounding",
-    "Layout": "layout",
-}
-"""Fields of B.DATR: their names in schemas, and here."""
 
 
 @dataclass(slots=True)
@@ -217,10 +203,8 @@ def prepare(bundle: Bundle, form: Form) -> Vector:
     """Check one bundle of a vector operation as far as it says everything itself."""
     operation, dtype = bundle.operation, bundle.dtype
     assert operation is not None
-    check_records(bundle)
+    dims = check_bundle(bundle)
     schema = operation.schema
-    check_attributes(bundle, *(ATTRIBUTES[name] for name in schema.attributes))
-    dims = _check_schema(bundle)
     assert dtype is not None and dims[0] is not None
     result = form.typed(bundle) if form.typed else dtype
     ends = form.relaid(bundle) if form.relaid else (layouts.NORM, layouts.NORM)
@@ -243,41 +227,6 @@ def prepare(bundle: Bundle, form: Form) -> Vector:
         None if predicate else described(form.result, result, destination.capacity, shape, cols, ends[1]),
         padding(result, bundle.datr.pad, predicate=predicate),
     )
-
-
-def check_records(bundle: Bundle) -> None:
-    operation, registers = bundle.operation, bundle.registers
-    assert operation is not None
-    schema = operation.schema
-    counts = len(bundle.local_sources), len(bundle.local_destinations)
-    if counts != (len(schema.sources), len(schema.destinations)):
-        wanted = f"{len(schema.sources)} sources and {len(schema.destinations)} destinations"
-        raise Fault(CONTROL, f"{operation} has {wanted}, not {counts[0]} and {counts[1]}")
-    if not bundle.terminated:
-        raise Fault(CONTROL, "the final B.IOT is not marked last")
-    if registers is not None and (any(registers.sources[len(schema.scalars) :]) or registers.destination):
-        raise Fault(CONTROL, f"B.IOR names registers that {operation} does not use")
-
-
-def _check_schema(bundle: Bundle) -> tuple[int | None, int | None, int | None]:
-    operation = bundle.operation
-    assert operation is not None
-    schema = operation.schema
-    if bundle.shared:
-        raise Fault(LEGALITY, f"{operation} has no Shared operand")
-    if bundle.registers is not None and not schema.scalars:
-        raise Fault(LEGALITY, f"{operation} takes no scalar")
-    records = [(len(binding.sources), binding.stores) for binding in bundle.locals]
-    if records != [(len(sources), to is not None) for sources, to in schema.bindings()]:
-        raise Fault(LEGALITY, f"the operands of {operation} are not distributed over its B.IOT in this way")
-    dims = dimensions(bundle)
-    reject_zero_dimensions(dims)
-    for number, (value, dimension) in enumerate(zip(dims, schema.dimensions)):
-        if value is None and dimension is not None and dimension.default is None:
-            raise Fault(LEGALITY, f"{operation} sets LB{number}")
-    if bundle.dtype not in schema.types:
-        raise Fault(LEGALITY, f"{operation} does not take {bundle.dtype}")
-    return dims
 
 
 def described(

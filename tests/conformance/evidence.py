@@ -14,14 +14,19 @@ from functools import cache, cached_property
 from pathlib import Path
 from typing import Any
 
-from conformance.cases import OWN
+from conformance.cases import OWN as OF_MOST
 from conformance.rule import NONE, PROBE, WAITS, Rule
+from conformance.shaped_cases import SHAPED
 from conformance.switches import AnyValue, Off, RunCase, Switch, without
 from ptoc.isa.encoding import decode_word
 from ptoc.isa.forms import Instruction
+from ptoc.isa.operations import operation_of
 
 VECTORS = Path(__file__).parents[1] / "vectors"
 FILE = Path(__file__).with_name("evidence.json")
+OWN = OF_MOST | SHAPED
+_SHAPED_MODE = 3
+"""Of the block starts whose operations have tiles of different shapes."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -96,7 +101,10 @@ def _form(bundle: list[Instruction]) -> str:
     keys = [inst.key for inst in bundle]
     name = bundle[0].key.removeprefix("BSTART.")
     if name == "TEPL":
-        return "TCMP" if (bundle[0]["Mode"], bundle[0]["Function"]) == (0, 13) else "VECTOR"
+        operation = operation_of(bundle[0])
+        if bundle[0]["Mode"] == _SHAPED_MODE:
+            return f"SHAPED.{operation}"
+        return "TCMP" if operation is not None and operation.name == "TCMP" else "VECTOR"
     if name == "MSCATTER.MASK":
         return "MSCATTER_MASK"
     if name not in ("TLOAD", "TSTORE"):

@@ -27,7 +27,8 @@ Names with a number behind a dash are vectors in `tests/vectors`; the others are
 when the check is switched off: `make test-slow` switches off each check in turn. It shows the rule kept because it
 ends without a fault, and no longer does when the check refuses everything.
 
-The ids are those of the ordered lists of the reference, with a letter where one number asks for several things.
+The ids are those of the ordered lists of the reference, with a letter where one number asks for several things; what a
+single operation on tiles of different shapes asks is numbered behind its name.
 """
 
 TITLES = {
@@ -43,6 +44,7 @@ TITLES = {
     "MSCATTER_MASK": "MSCATTER_MASK",
     "TCMP": "TCMP",
     "VECTOR": "Vector operations",
+    "SHAPED": "Operations on tiles that differ in shape",
     "memory": "Memory accesses",
     "tiles": "Names, pools, ranges, assembly",
     "TMATMUL": "TMATMUL and TMATMUL_ACC",

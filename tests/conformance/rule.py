@@ -20,7 +20,7 @@ from pathlib import Path
 
 from conformance.switches import AnyValue, Off, Switch
 
-FILES = ("commands", "program", "tload", "tstore", "mscatter_mask", "tcmp", "vector", "tiles", "tmatmul")
+FILES = ("commands", "program", "tload", "tstore", "mscatter_mask", "tcmp", "vector", "shaped", "tiles", "tmatmul")
 FOLDER = Path(__file__).with_name("rules")
 PROBE, WAITS, NONE = "DataAlignment or DataPage", "waiting", "none"
 
@@ -39,7 +39,7 @@ class Rule:
     def form(self) -> str:
         """The operation form the rule belongs to; empty when it holds for all of them."""
         name = self.id.rsplit(".", 1)[0]
-        return name if name.startswith(("TLOAD", "TSTORE", "MSCATTER", "TCMP", "VECTOR", "TMATMUL")) else ""
+        return name if name.startswith(("TLOAD", "TSTORE", "MSCATTER", "TCMP", "VECTOR", "SHAPED", "TMATMUL")) else ""
 
 
 def parse(text: str) -> Iterator[Rule]:

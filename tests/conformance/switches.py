@@ -163,6 +163,22 @@ def faulting_conditions() -> Iterator[Switch]:
         yield from _conditions(ast.parse(file.read_text(encoding="utf-8")), module, ())
 
 
+def demanded_conditions() -> Iterator[Switch]:
+    """Every condition that ``require`` is given, in order of the source; switched off it is true."""
+    for file in sorted(RUNTIME.rglob("*.py")):
+        module = ".".join(file.relative_to(RUNTIME).with_suffix("").parts).removesuffix(".__init__")
+        yield from _demands(ast.parse(file.read_text(encoding="utf-8")), module, ())
+
+
+def _demands(node: ast.AST, module: str, where: tuple[str, ...]) -> Iterator[Switch]:
+    if isinstance(node, ast.FunctionDef | ast.ClassDef):
+        where = (*where, node.name)
+    if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == "require":
+        yield Switch(module, ".".join(where), ast.unparse(node.args[0]), value=True)
+    for child in ast.iter_child_nodes(node):
+        yield from _demands(child, module, where)
+
+
 def _conditions(node: ast.AST, module: str, where: tuple[str, ...]) -> Iterator[Switch]:
     if isinstance(node, ast.FunctionDef | ast.ClassDef):
         where = (*where, node.name)

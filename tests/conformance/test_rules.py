@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from conformance.evidence import cases, opposite, recorded
 from conformance.generate import PAGE, page
 from conformance.rule import RULES, Rule
-from conformance.switches import AnyValue, Switch, faulting_conditions, without
+from conformance.switches import AnyValue, Switch, demanded_conditions, faulting_conditions, without
 from ptoc.runtime.conformance import run_case
 
 CHUNK = 40
@@ -76,6 +78,17 @@ def test_every_check_has_a_rule() -> None:
         place = (found.function, found.condition)
         accounted = found.function in HELPERS or place in PARTS or place in NEVER
         assert accounted or (found.module, found.function, found.condition) in known, found
+
+
+def test_every_demand_of_an_operation_with_rules_has_a_rule() -> None:
+    """``require`` of several things at once has a rule for all of them or one for each."""
+    listed = {off for rule in RULES for off in rule.offs if isinstance(off, Switch)}
+    modules = {off.module for rule in RULES if rule.form.startswith("SHAPED") for off in rule.offs}
+    found = [each for each in demanded_conditions() if each.module in modules]
+    assert len(found) > 30
+    for each in found:
+        parts = {replace(each, condition=part) for part in each.condition.split(" and ")}
+        assert each in listed or parts <= listed, each
 
 
 def test_the_page_is_current() -> None:
