@@ -49,6 +49,8 @@ NZ = "NZ"
 LAYOUTS: tuple[str, ...] = (NORM, DN, ZN, NZ, CUBE_M16, CUBE_M32, CUBE_N8)
 """Layouts a tile can be stored in."""
 
+PLAIN_LAYOUTS = frozenset({NORM, DN, ZN, NZ})
+"""Those that keep the physical shape of a tile and only order its elements."""
 CUBE_LAYOUTS = frozenset({CUBE_M16, CUBE_M32, CUBE_N8})
 M_ROWS: dict[str, int] = {CUBE_M16: 16, CUBE_M32: 32}
 """Rows of the two formats that hold matrix rows (A, C and D of a matmul)."""
@@ -81,6 +83,17 @@ def conversion_ends(code: LayoutCode) -> tuple[str, str] | None:
         return NORM, NORM
     ends = [_PLAIN_NAMES.get(name) for name in code.name.split("2")]
     return None if len(ends) != 2 or ends[0] is None or ends[1] is None else (ends[0], ends[1])
+
+
+_CODES = {ends: code for code in LayoutCode if (ends := conversion_ends(code)) is not None}
+
+
+def conversion_code(source: str, result: str) -> LayoutCode:
+    """The code that names the plain layouts of source and result; ``ValueError`` when none does."""
+    code = _CODES.get((source, result))
+    if code is None:
+        raise ValueError(f"no code of B.DATR.Layout leads from {source} to {result}")
+    return code
 
 
 @dataclass(frozen=True)
@@ -156,11 +169,22 @@ def cube_index(layout: str, bits: int, rows: int, cols: int) -> NDArray[np.int64
     return index
 
 
+def block_shape(layout: str, bits: int) -> tuple[int, int]:
+    """Rows and columns of a block of a plain layout; those of row- and column-major tiles are single elements."""
+    return (16, 256 // bits) if layout in (ZN, NZ) else (1, 1)
+
+
+def whole_blocks(layout: str, bits: int, rows: int, cols: int) -> bool:
+    """Whether a physical shape consists of whole blocks of a plain layout."""
+    block = block_shape(layout, bits)
+    return rows % block[0] == 0 and cols % block[1] == 0
+
+
 @lru_cache(maxsize=512)
 def plain_index(layout: str, bits: int, rows: int, cols: int) -> NDArray[np.int64]:
     """Element number of every (row, col) of a row-major, column-major, ZN or NZ tile (read-only rows x cols).
 
-    ZN and NZ need ``rows`` divisible by 16 and ``cols`` by 256/bits, otherwise ``ValueError``.
+    ``ValueError`` when a ZN or NZ tile does not consist of whole blocks.
     """
     import numpy as np
 
@@ -171,13 +195,13 @@ def plain_index(layout: str, bits: int, rows: int, cols: int) -> NDArray[np.int6
     elif layout == DN:
         index = c * rows + r
     else:
-        inner = 256 // bits
-        if rows % 16 or cols % inner:
-            raise ValueError(f"{layout} needs rows in multiples of 16 and columns in multiples of {inner}")
+        outer, inner = block_shape(layout, bits)
+        if not whole_blocks(layout, bits, rows, cols):
+            raise ValueError(f"{layout} needs rows in multiples of {outer} and columns in multiples of {inner}")
         if layout == ZN:
-            index = ((r // 16) * (cols // inner) + c // inner) * 16 * inner + (c % inner) * 16 + r % 16
+            index = ((r // outer) * (cols // inner) + c // inner) * outer * inner + (c % inner) * outer + r % outer
         else:
-            index = ((c // inner) * (rows // 16) + r // 16) * 16 * inner + (r % 16) * inner + c % inner
+            index = ((c // inner) * (rows // outer) + r // outer) * outer * inner + (r % outer) * inner + c % inner
     index.flags.writeable = False
     return index
 

@@ -238,6 +238,7 @@ def _types(schema: Schema) -> Iterator[str]:
         yield f"The narrow reading of the ISA accepts of them only: {_listed(schema.portable & schema.types)}."
     if schema.index_types:
         yield f"Indices: {_listed(schema.index_types)}."
+    yield f"Layouts: {schema.placement.value}."
     if schema.destinations:
         yield f"Destination: {schema.result}."
         yield f"Outside the valid rectangle: {schema.padding}."

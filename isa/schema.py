@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
+from enum import StrEnum
 
+from ptoc.isa import layouts
 from ptoc.isa.dtypes import DType
+from ptoc.isa.layouts import CUBE_LAYOUTS, NORM, PLAIN_LAYOUTS, LayoutCode
 
 Types = frozenset[DType]
 
@@ -47,6 +51,21 @@ SAME = "the type of the block start"
 PREDICATE = "predicate, one bit for each element"
 
 
+class Placement(StrEnum):
+    """In which layouts an operation's numeric tiles are; predicate tiles are row-major always."""
+
+    ROW_MAJOR = "every tile is row-major"
+    ENDS = "source and result are in the plain layouts that B.DATR names"
+    RESULT = "sources are in any plain layout, the result in the second that B.DATR names"
+    ALL = "every tile is in the second plain layout that B.DATR names"
+    KEPT = "the result is in the layout of the source, which B.DATR may name"
+    KEPT_PLAIN = "the result is in the layout of the source, a plain one, which B.DATR may name"
+    LOADED = "the plain or CUBE layout that B.DATR names"
+    STORED = "row-major, or the CUBE layout that B.DATR names"
+    PRODUCT = "Local operands are in CUBE layouts, as is the result; Shared ones are row-major"
+    NO_TILE = "there is no tile"
+
+
 @dataclass(frozen=True, slots=True)
 class Schema:
     """The legal shape of one operation's bundle.
@@ -77,6 +96,31 @@ class Schema:
     """Whether the block start may leave the type open."""
     of_source: bool = False
     """Whether the dimensions are those of the source, and the result has others."""
+    placement: Placement = Placement.ROW_MAJOR
+
+    def layout_code(self, sources: Sequence[str], results: Sequence[str]) -> LayoutCode:
+        """The Layout field of B.DATR for numeric tiles in these layouts; NORM where it may as well be absent.
+
+        ``ValueError`` when the operation has no tiles in these layouts. It does not know of transfers and products.
+        """
+        match self.placement:
+            case Placement.KEPT | Placement.KEPT_PLAIN:
+                [source], [result] = sources, results
+                legal = source == result and (source in PLAIN_LAYOUTS or self.placement is Placement.KEPT)
+                return _legal(self.placement, legal)
+            case Placement.ENDS:
+                [source], [result] = sources, results
+                _legal(self.placement, not {source, result} & CUBE_LAYOUTS)
+                return layouts.conversion_code(source, result)
+            case Placement.RESULT:
+                _legal(self.placement, not {*sources, *results} & CUBE_LAYOUTS)
+                return layouts.conversion_code(NORM, results[0])
+            case Placement.ALL:
+                every = {*sources, *results} | ({NORM} if self.mask is not None else set())
+                _legal(self.placement, len(every) == 1 and every <= PLAIN_LAYOUTS)
+                return layouts.conversion_code(NORM, *every)
+            case _:
+                return _legal(self.placement, {*sources, *results} <= {NORM})
 
     def bindings(self) -> tuple[tuple[tuple[str, ...], str | None], ...]:
         """The B.IOT records for the tiles: sources two by two, and the destination of each record.
@@ -91,3 +135,9 @@ class Schema:
             to[-1] = self.destinations[0]
         further = [((), name) for name in self.destinations[1:]]
         return (*zip(pairs, to), *further)
+
+
+def _legal(placement: Placement, met: bool) -> LayoutCode:
+    if not met:
+        raise ValueError(placement.value)
+    return LayoutCode.NORM

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from ptoc.isa import dtypes
-from ptoc.isa.schema import NO_DIMENSIONS, NO_PADDING, RECTANGLE, Dimension, Dimensions, Scalar, Schema
+from ptoc.isa.schema import NO_DIMENSIONS, NO_PADDING, RECTANGLE, Dimension, Dimensions, Placement, Scalar, Schema
 from ptoc.isa.schemas_vector import PAD
 
 _EVERY = frozenset(dtypes.ALL)
@@ -45,6 +45,7 @@ def _transfers() -> Iterator[tuple[str, Schema]]:
             attributes=pad_and_layout,
             padding="undefined; in CUBE layouts as the pad value of B.DATR says",
             in_memory=True,
+            placement=Placement.LOADED,
         ),
     )
     yield (
@@ -59,6 +60,7 @@ def _transfers() -> Iterator[tuple[str, Schema]]:
             attributes=pad_and_layout,
             padding=NO_PADDING,
             in_memory=True,
+            placement=Placement.STORED,
         ),
     )
     yield (
@@ -71,6 +73,7 @@ def _transfers() -> Iterator[tuple[str, Schema]]:
             attributes=("Layout",),
             padding="that of x",
             open_type=True,
+            placement=Placement.KEPT,
         ),
     )
     yield (
@@ -84,6 +87,7 @@ def _transfers() -> Iterator[tuple[str, Schema]]:
             attributes=("Layout",),
             padding=NO_PADDING,
             in_memory=True,
+            placement=Placement.NO_TILE,
         ),
     )
     yield (
@@ -96,6 +100,7 @@ def _transfers() -> Iterator[tuple[str, Schema]]:
             dimensions=NO_DIMENSIONS,
             attributes=("Layout",),
             padding="that of x",
+            placement=Placement.KEPT_PLAIN,
         ),
     )
 
@@ -115,6 +120,7 @@ def _scattered(meaning: str, *sources: str, loads: bool) -> Schema:
         index=_INDEX,
         index_types=dtypes.SCATTER_INDEX_TYPES,
         in_memory=True,
+        placement=Placement.ALL,
     )
 
 
@@ -152,6 +158,7 @@ def _product(meaning: str, *sources: str) -> Schema:
         dimensions=_PRODUCT,
         attributes=("DataType", "RMode", "Sat"),
         result="the accumulator's, or the one that B.FPATR converts to",
+        placement=Placement.PRODUCT,
     )
 
 

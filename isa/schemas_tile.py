@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from ptoc.isa import dtypes
 from ptoc.isa.dtypes import ARITHMETIC_TYPES
-from ptoc.isa.schema import NO_DIMENSIONS, PAD_CHOSEN, PAD_UNDEFINED, SAME, Dimension, Scalar, Schema, Types
+from ptoc.isa.schema import NO_DIMENSIONS, PAD_CHOSEN, PAD_UNDEFINED, SAME, Dimension, Placement, Scalar, Schema, Types
 from ptoc.isa.schemas_vector import (
     PAD,
     PORTABLE,
@@ -83,8 +83,8 @@ def _lines(line: str, other: str, shape: str, prefix: str) -> Iterator[tuple[str
 
 
 def _rearranging() -> Iterator[tuple[str, Schema]]:
-    layout = ("Layout",)
-    yield "TCONCAT", Schema("y to the right of x", MOVE_TYPES, ("x", "y"), attributes=layout)
+    layout, placed = ("Layout",), Placement.RESULT
+    yield "TCONCAT", Schema("y to the right of x", MOVE_TYPES, ("x", "y"), attributes=layout, placement=placed)
     yield (
         "TEXTRACT",
         Schema(
@@ -93,6 +93,7 @@ def _rearranging() -> Iterator[tuple[str, Schema]]:
             ("x",),
             scalars=_OFFSETS,
             attributes=layout,
+            placement=placed,
             padding="undefined without B.DATR, zero with it",
         ),
     )
@@ -104,6 +105,7 @@ def _rearranging() -> Iterator[tuple[str, Schema]]:
             ("x", "y"),
             scalars=_OFFSETS,
             attributes=layout,
+            placement=placed,
             padding="that of x",
         ),
     )
@@ -118,10 +120,12 @@ def _rearranging() -> Iterator[tuple[str, Schema]]:
             ("x",),
             scalars=(Scalar("the element to fill with, in the low bits of the register"),),
             attributes=layout,
+            placement=placed,
             padding="the scalar",
         ),
     )
-    yield "TTRANS", Schema("x with rows and columns exchanged", MOVE_TYPES, ("x",), attributes=layout)
+    turned = "x with rows and columns exchanged"
+    yield "TTRANS", Schema(turned, MOVE_TYPES, ("x",), attributes=layout, placement=placed)
 
 
 def _generating() -> Iterator[tuple[str, Schema]]:
@@ -196,6 +200,7 @@ def _indexed() -> Iterator[tuple[str, Schema]]:
                 dtypes.UNPACKED_TYPES,
                 ("x", "row indices"),
                 attributes=("Layout",),
+                placement=Placement.RESULT,
                 padding=padding,
                 index="row indices",
                 index_types=indices,

@@ -6,7 +6,18 @@ from collections.abc import Iterator
 
 from ptoc.isa import dtypes
 from ptoc.isa.dtypes import ARITHMETIC_TYPES, FLOAT_TYPES, INTEGER_TYPES
-from ptoc.isa.schema import PAD_CHOSEN, PREDICATE, RECTANGLE, SAME, Dimension, Dimensions, Scalar, Schema, Types
+from ptoc.isa.schema import (
+    PAD_CHOSEN,
+    PREDICATE,
+    RECTANGLE,
+    SAME,
+    Dimension,
+    Dimensions,
+    Placement,
+    Scalar,
+    Schema,
+    Types,
+)
 
 
 def named(names: str) -> Types:
@@ -116,6 +127,7 @@ def _others() -> Iterator[tuple[str, Schema]]:
             frozenset(dtypes.ALL),
             ("x",),
             attributes=(PAD, "Sat", "Canonicalize", "DataType", "RMode", "Layout"),
+            placement=Placement.ENDS,
             result="the type of B.DATR, if it has one, else that of the block start",
             padding=PAD_CHOSEN,
         ),

@@ -1,8 +1,8 @@
 """One tile operation as the instructions of its bundle, in the canonical order of commands.
 
-What is emitted is legal under every published revision of the ISA: no B.DATR in ordinary loads and stores,
-DTYPE_NONE in the CUBE forms, DataType code 0 in TCMP, and a B.DATR in a matmul only where B's type differs from A's, or
-the conversion of the result needs one.
+What is emitted is legal under every published revision of the ISA: no B.DATR in row-major loads and stores, DTYPE_NONE
+where the layout changes, DataType code 0 in TCMP, and a B.DATR in a matmul only where B's type differs from A's, or the
+conversion of the result needs one.
 """
 
 from __future__ import annotations
@@ -17,15 +17,16 @@ from ptoc.dialects.attributes import Predicate
 from ptoc.dialects.tile import SharedType, TileLayout, TileType
 from ptoc.isa import dtypes
 from ptoc.isa.encoding import Instruction, make
-from ptoc.isa.layouts import CUBE_LOAD, CUBE_STORE, LayoutCode
+from ptoc.isa.layouts import CUBE_LOAD, CUBE_STORE, NORM_LOAD, LayoutCode
 from ptoc.isa.operations import BY_NAME
 from ptoc.isa.postprocess import Rounding
 from ptoc.isa.registers import PE_COUNT, PE_MODE, prefix_mask, tile_selector
+from ptoc.isa.schema import Placement
 
 Dimension = int | str
 """A block dimension: a number, or ``"rN"`` for the register N that holds it."""
 
-_LOAD_LAYOUT = {TileLayout(layout.lower()): LayoutCode(code) for code, layout in CUBE_LOAD.items()}
+_LOAD_LAYOUT = {TileLayout(layout.lower()): LayoutCode(code) for code, layout in (CUBE_LOAD | NORM_LOAD).items()}
 _STORE_LAYOUT = {TileLayout(layout.lower()): LayoutCode(code) for code, layout in CUBE_STORE.items()}
 _TCMP = BY_NAME["TCMP"]
 _CMODE = {
@@ -69,10 +70,9 @@ def load(
     type_ = cast(TileType, op.result.type)
     start = make("BSTART.TLOAD", DataType=type_.dtype.code)
     layout = type_.layout.data
-    if layout is TileLayout.NORM:
-        attributes, dims = [], [*dims, dimension(2, type_.cols.data, None)]
-    else:
-        attributes = [_cube_attributes(_LOAD_LAYOUT[layout])]
+    attributes = [] if layout is TileLayout.NORM else [_relaid(_LOAD_LAYOUT[layout])]
+    if layout.plain:
+        dims = [*dims, dimension(2, type_.cols.data, None)]
     ior = make("B.IOR", RegSrc0=base, RegSrc1=stride)
     return [start, *attributes, *dims, ior, *_bindings(op, mask), STOP]
 
@@ -101,12 +101,12 @@ def store(
     type_ = cast(TileType, op.value.type)
     start = make("BSTART.TSTORE", DataType=type_.dtype.code)
     layout = type_.layout.data
-    attributes = [] if layout is TileLayout.NORM else [_cube_attributes(_STORE_LAYOUT[layout])]
+    attributes = [] if layout is TileLayout.NORM else [_relaid(_STORE_LAYOUT[layout])]
     ior = make("B.IOR", RegSrc0=base, RegSrc1=stride)
     return [start, *attributes, *dims, ior, *_bindings(op, mask), STOP]
 
 
-def _cube_attributes(code: LayoutCode) -> Instruction:
+def _relaid(code: LayoutCode) -> Instruction:
     return make("B.DATR", Layout=code, DataType=dtypes.NONE_CODE, PadValueOrByteId=_PAD_ZERO)
 
 
@@ -139,7 +139,9 @@ def operation(
     fields = {name: cast(IntegerAttr, number).value.data for name, number in given.items()}
     if "DataType" in isa.schema.attributes:
         fields["DataType"] = dtypes.NONE_CODE if op.converted is None else op.converted.code
-    attributes = [make("B.DATR", **fields)] if given or op.converted is not None else []
+    if isa.schema.placement is not Placement.NO_TILE and op.layout_code != LayoutCode.NORM:
+        fields["Layout"] = op.layout_code
+    attributes = [make("B.DATR", **fields)] if given or "Layout" in fields or op.converted is not None else []
     if op.tiles and isa.schema.dimensions[2] is not None:
         shaped = op.sources[0] if isa.schema.of_source else op.tiles[0]
         dims = [*dims, dimension(2, cast("TileType | tile.PredicateType", shaped.type).cols.data, None)]

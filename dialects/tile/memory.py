@@ -12,14 +12,17 @@ from xdsl.utils.exceptions import VerifyException
 
 from ptoc.dialects.attributes import dtype_of
 from ptoc.dialects.tile.base import NAMES, RowsOperation, TileOperation, pes_attr, rest_attr
-from ptoc.dialects.tile.types import SharedType, TileType
+from ptoc.dialects.tile.types import SharedType, TileLayout, TileType
 from ptoc.isa import layouts
 from ptoc.isa.registers import SHARED_COUNT, size_bytes
 
 
 @irdl_op_definition
 class LoadOp(RowsOperation):
-    """TLOAD: ``rows x cols`` elements at ``source + offset``, rows ``stride`` bytes apart."""
+    """TLOAD: ``rows x cols`` elements at ``source + offset``, rows ``stride`` bytes apart.
+
+    Memory is row-major; the tile has the layout of the result's type.
+    """
 
     name = "tile.load"
     source = operand_def(MemRefType)
@@ -169,6 +172,8 @@ class StoreOp(RowsOperation):
 
     def verify_operation(self) -> None:
         super().verify_operation()
-        dest = dtype_of(cast(MemRefType, self.dest.type).element_type)
+        dest, layout = dtype_of(cast(MemRefType, self.dest.type).element_type), cast(TileType, self.value.type).layout
+        if layout.data.plain and layout.data is not TileLayout.NORM:
+            raise VerifyException(f"TSTORE takes row-major and CUBE tiles, not {layout.data.value}")
         if dest.bits != cast(TileType, self.value.type).dtype.bits:
             raise VerifyException("array and tile have elements of one width")

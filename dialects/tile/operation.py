@@ -27,9 +27,10 @@ from ptoc.dialects.tile.names import HandAttr
 from ptoc.dialects.tile.types import PredicateType, TileType
 from ptoc.isa.dtypes import DType
 from ptoc.isa.encoding import BY_KEY
+from ptoc.isa.layouts import LayoutCode
 from ptoc.isa.operations import BY_NAME
 from ptoc.isa.operations import TileOperation as IsaOperation
-from ptoc.isa.schema import PREDICATE, SAME, Schema
+from ptoc.isa.schema import PREDICATE, SAME, Placement, Schema
 
 
 @irdl_op_definition
@@ -39,7 +40,8 @@ class OperationOp(TileOperation):
     ``sources`` are tiles in the order of the bindings, ``size`` LB0 and LB1 (columns, rows) as far as the operation has
     them; LB2 is the physical columns of the result, or of what is reduced. ``scalars`` go into B.IOR behind the address
     of ``array``, which operations on memory have. ``datr`` are fields of B.DATR by their names. A result of another
-    type than ``dtype``, that of the bundle, is what B.DATR asks for where the operation lets it choose.
+    type than ``dtype``, that of the bundle, is what B.DATR asks for where the operation lets it choose, and so are
+    layouts.
     """
 
     name = "tile.operation"
@@ -83,6 +85,19 @@ class OperationOp(TileOperation):
         return None if result.dtype == self.dtype else result.dtype
 
     @property
+    def layout_code(self) -> LayoutCode:
+        """The Layout field of B.DATR that the layouts of the tiles ask for; ``VerifyException`` if none does."""
+        sources, results = (
+            [v.type.layout.data.isa_name for v in values if isinstance(v.type, TileType)]
+            for values in (self.sources, self.tiles)
+        )
+        try:
+            return self.isa.schema.layout_code(sources, results)
+        except ValueError as error:
+            found = " and ".join(", ".join(names) for names in (sources, results) if names)
+            raise VerifyException(f"{self.operation.data} has no tiles in {found}: {error}") from None
+
+    @property
     def hands(self) -> tuple[HandAttr, ...]:
         if self.into is None:
             return ()
@@ -113,13 +128,21 @@ class OperationOp(TileOperation):
         for role, value in zip(schema.sources, self.sources):
             self._verify_source(schema, role, value)
         self._verify_types(schema)
+        if schema.placement is not Placement.NO_TILE:
+            _ = self.layout_code
         for field, number in ({} if self.datr is None else self.datr.data).items():
-            if field not in schema.attributes or field == "DataType":
-                raise VerifyException(f"{name} has no attribute {field}; it has {', '.join(schema.attributes)}")
+            if field not in self._attributes(schema):
+                raise VerifyException(f"{name} has no attribute {field}; it has {', '.join(self._attributes(schema))}")
             form = BY_KEY["B.DATR"]
             legal = form.fields[form.position[field]]
             if not isinstance(number, IntegerAttr) or not legal.accepts(number.value.data):
                 raise VerifyException(f"{field} of B.DATR is not {number}")
+
+    @staticmethod
+    def _attributes(schema: Schema) -> tuple[str, ...]:
+        """Fields of B.DATR that the types of the tiles do not say."""
+        said = {"DataType"} if schema.placement is Placement.NO_TILE else {"DataType", "Layout"}
+        return tuple(field for field in schema.attributes if field not in said)
 
     def _verify_source(self, schema: Schema, role: str, value: SSAValue) -> None:
         predicate = role == schema.mask

@@ -32,6 +32,9 @@ class TileLayout(StrEnum):
     """Layouts of tile values; the spelling of ``ptoc.isa.layouts`` in lower case."""
 
     NORM = "norm"
+    DN = "dn"
+    ZN = "zn"
+    NZ = "nz"
     CUBE_M16 = "cube_m16"
     CUBE_M32 = "cube_m32"
     CUBE_N8 = "cube_n8"
@@ -39,6 +42,11 @@ class TileLayout(StrEnum):
     @property
     def isa_name(self) -> str:
         return self.value.upper()
+
+    @property
+    def plain(self) -> bool:
+        """Whether a tile in it has physical rows and columns of its own, as row-major ones have."""
+        return self.isa_name in layouts.PLAIN_LAYOUTS
 
 
 @irdl_attr_definition
@@ -53,7 +61,10 @@ def _verify_capacity(nbytes: int, what: str) -> None:
 
 @irdl_attr_definition
 class TileType(ParametrizedAttribute, TypeAttribute):
-    """A numeric tile: NORM with its physical rows and columns, CUBE with its largest valid shape."""
+    """A numeric tile: in a plain layout with its physical rows and columns, CUBE with its largest valid shape.
+
+    ZN and NZ tiles consist of whole blocks of 16 rows and 32 bytes, row-major and column-major ones of elements.
+    """
 
     name = "tile.tile"
     rows: IntAttr
@@ -87,7 +98,7 @@ class TileType(ParametrizedAttribute, TypeAttribute):
 
     def _storage_bytes(self) -> int:
         rows, cols = self.shape
-        if self.layout.data is TileLayout.NORM:
+        if self.layout.data.plain:
             return layouts.element_bytes(rows * cols, self.dtype.bits)
         return layouts.cube_geometry(self.layout.data.isa_name, self.dtype.bits, rows, cols).storage_bytes
 
@@ -112,15 +123,24 @@ class TileType(ParametrizedAttribute, TypeAttribute):
         dtype = dtype_of(self.element)
         if not (1 <= rows <= MAX_DIMENSION and 1 <= cols <= MAX_DIMENSION):
             raise VerifyException(f"tile of {rows}x{cols}: both sizes are 1..{MAX_DIMENSION}")
-        if self.layout.data is TileLayout.NORM:
-            if cols & (cols - 1) or cols > MAX_COLUMNS:
-                raise VerifyException(f"a row-major tile has a power-of-two column count, not {cols}")
+        if self.layout.data.plain:
+            self._verify_plain(rows, cols, dtype)
         else:
             if dtype not in dtypes.CUBE_TYPES:
                 raise VerifyException(f"{dtype} has no CUBE form")
             if rows > layouts.M_ROWS.get(self.layout.data.isa_name, rows):
                 raise VerifyException(f"{self.layout.data} does not hold {rows} rows")
         _verify_capacity(self._storage_bytes(), f"tile {rows}x{cols} of {dtype}")
+
+    def _verify_plain(self, rows: int, cols: int, dtype: DType) -> None:
+        layout = self.layout.data
+        if cols & (cols - 1) or cols > MAX_COLUMNS:
+            what = "row-major" if layout is TileLayout.NORM else layout.value
+            raise VerifyException(f"a {what} tile has a power-of-two column count, not {cols}")
+        physical = self.capacity * 8 // (cols * dtype.bits)
+        if not layouts.whole_blocks(layout.isa_name, dtype.bits, physical, cols):
+            block = "{} x {}".format(*layouts.block_shape(layout.isa_name, dtype.bits))
+            raise VerifyException(f"{layout.value} tiles of {dtype} have whole blocks of {block}, not {rows}x{cols}")
 
 
 @irdl_attr_definition

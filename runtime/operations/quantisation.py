@@ -20,7 +20,6 @@ class _Affine(Operation):
     """Either direction; ``results`` are the types that B.DATR may say."""
 
     early = True
-    relaid = False
     results: frozenset[DType]
 
     def result(self, given: Given) -> DType:

@@ -17,9 +17,9 @@ from numpy.typing import NDArray
 from ptoc.isa import layouts
 from ptoc.isa.dtypes import DType
 from ptoc.isa.faults import Fault
-from ptoc.isa.layouts import LayoutCode, conversion_ends
+from ptoc.isa.layouts import PLAIN_LAYOUTS, LayoutCode, conversion_ends
 from ptoc.isa.registers import size_bytes
-from ptoc.isa.schema import Types
+from ptoc.isa.schema import Placement, Types
 from ptoc.runtime.bundle import Bundle
 from ptoc.runtime.core import Core, Perform
 from ptoc.runtime.lanes import lane
@@ -35,7 +35,6 @@ from ptoc.runtime.tiles import Descriptor, Destination, Tile
 
 Bits = NDArray[Any]
 _ROW_MAJOR = frozenset({layouts.NORM})
-_PLAIN = frozenset({layouts.NORM, layouts.DN, layouts.ZN, layouts.NZ})
 
 
 class Outcome(NamedTuple):
@@ -99,12 +98,10 @@ class Given:
 class Operation:
     """One operation of this frame; calling it with a bundle prepares that bundle.
 
-    ``early`` says that the sources are checked before the destinations, ``relaid`` that sources may be in any plain
-    layout and not only row-major.
+    ``early`` says that the sources are checked before the destinations.
     """
 
     early = False
-    relaid = True
 
     def __call__(self, bundle: Bundle) -> Perform:
         return _prepare(bundle, self)
@@ -176,12 +173,13 @@ class Shaped:
 
     def _sources(self, core: Core, given: Given) -> None:
         operation, bundle, pe = self.operation, given.bundle, given.pe
+        assert bundle.operation is not None
+        legal = PLAIN_LAYOUTS if bundle.operation.schema.placement is Placement.RESULT else _ROW_MAJOR
         given.tiles = [resolve(core, bundle, pe, b, slot) for b in bundle.locals for slot in range(len(b.sources))]
         for number, tile in enumerate(given.tiles):
             d = tile.descriptor
             types = operation.types(given, number)
             require(d.numeric and d.dtype in types, f"{d.dtype} is no type of source {number} of {bundle.operation}")
-            legal = _PLAIN if operation.relaid else _ROW_MAJOR
             require(d.layout in legal, f"source {number} of {bundle.operation} is in the layout {d.layout}")
             if operation.needs_all(number):
                 check_defined(tile, *d.valid_shape, pe)

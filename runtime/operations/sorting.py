@@ -34,7 +34,6 @@ class _Ordering(Operation):
     """What both have in common: the scalar chooses the direction."""
 
     early = True
-    relaid = False
 
     def check(self, given: Given) -> None:
         require(given.scalars[0] in (0, 1), "the direction is 0 or 1")
@@ -97,7 +96,6 @@ class Histogram(Operation):
     """
 
     early = True
-    relaid = False
 
     def check(self, given: Given) -> None:
         attributes = given.bundle.attributes

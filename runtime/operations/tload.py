@@ -112,8 +112,8 @@ def _plain_tile(dtype: DType, layout: str, capacity: int, rows: int, valid_cols:
     plain = row_major(dtype, capacity, rows, valid_cols, cols, ALLOCATION)
     if layout == layouts.NORM:
         return plain
-    if layout != layouts.DN and (plain.rows % 16 or plain.cols % (256 // dtype.bits)):
-        raise Fault(LEGALITY, f"{layout} needs whole blocks of 16 rows and 32 bytes")
+    if not layouts.whole_blocks(layout, dtype.bits, plain.rows, plain.cols):
+        raise Fault(LEGALITY, f"{layout} needs whole blocks of {layouts.block_shape(layout, dtype.bits)} elements")
     return Descriptor(plain.kind, dtype, layout, capacity, plain.rows, cols, rows, valid_cols)
 
 

@@ -16,7 +16,6 @@ class Union(Operation):
     """One of TPARTADD, TPARTMUL, TPARTMAX and TPARTMIN; at least one source covers the whole result."""
 
     early = True
-    relaid = False
 
     def __init__(self, function: Callable[..., tuple[Bits, int]]) -> None:
         self._function = function

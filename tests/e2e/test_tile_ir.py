@@ -114,6 +114,101 @@ def test_a_row_is_reduced_and_repeated() -> None:
     assert_same(run(module(body, F32), x), x - x.max(axis=1, keepdims=True))
 
 
+PLAIN = ["norm", "dn", "zn", "nz"]
+
+
+def blocks(body: str, out: tuple[int, int]) -> str:
+    """A function on 64 x 32 floats, 16 rows on each PE, of which ``body`` makes a %result of the shape ``out``."""
+    to = f'memref<{4 * out[0]}x{out[1]}xf32>'
+    return f"""func.func @kernel(%m: memref<64x32xf32>, %out: {to} {{ptoc.kind = "output"}}) {{
+    %rows = arith.constant 16 : index
+    %cols = arith.constant 32 : index
+    %wide = arith.constant 64 : index
+    %row = arith.constant 128 : index
+    %share = arith.constant 2048 : index
+    %pe = tile.pe_id
+    %at = arith.muli %pe, %share : index
+    {body}
+    %high = arith.constant {out[0]} : index
+    %width = arith.constant {out[1]} : index
+    %step = arith.constant {4 * out[1]} : index
+    %part = arith.constant {4 * out[0] * out[1]} : index
+    %to = arith.muli %pe, %part : index
+    tile.store %result, %out[%to] stride %step size %high, %width pes 4
+    : !tile.tile<{out[0]}x{out[1]}xf32, norm> -> {to}
+    func.return
+    }}"""
+
+
+def loaded(layout: str, name: str = "x") -> str:
+    return f"""%{name} = tile.load %m[%at] stride %row size %rows, %cols pes 4
+    : memref<64x32xf32> -> !tile.tile<16x32xf32, {layout}>\n"""
+
+
+def matrix() -> Any:
+    return np.random.default_rng(3).standard_normal((64, 32)).astype(F32)
+
+
+ENDS = [(a, b) for a in PLAIN for b in PLAIN if a != b or a == "norm"]
+"""No code leads from another layout to itself."""
+
+
+@pytest.mark.parametrize(("source", "between"), ENDS)
+def test_a_conversion_between_layouts(source: str, between: str) -> None:
+    body = loaded(source) + f"""%i = tile.operation "TCVT" %x size %cols, %rows pes 4
+    : !tile.tile<16x32xf32, {source}> -> !tile.tile<16x32xsi32, {between}>
+    %result = tile.operation "TCVT" %i size %cols, %rows pes 4
+    : !tile.tile<16x32xsi32, {between}> -> !tile.tile<16x32xf32, norm>"""
+    x = matrix() * 100
+    assert_same(run(blocks(body, (16, 32)), x), x.astype(np.int32).astype(F32))
+
+
+@pytest.mark.parametrize("left", PLAIN)
+@pytest.mark.parametrize("right", PLAIN)
+@pytest.mark.parametrize("result", PLAIN)
+def test_sources_of_any_layout(left: str, right: str, result: str) -> None:
+    body = loaded(left) + loaded(right, "y") + f"""%z = tile.operation "TCONCAT" %x, %y size %wide, %rows pes 4
+    : !tile.tile<16x32xf32, {left}>, !tile.tile<16x32xf32, {right}> -> !tile.tile<16x64xf32, {result}>
+    %result = tile.operation "TTRANS" %z size %rows, %wide pes 4
+    : !tile.tile<16x64xf32, {result}> -> !tile.tile<64x16xf32, norm>"""
+    x = matrix()
+    wanted = np.concatenate([np.concatenate([part, part], axis=1).T for part in np.split(x, 4)])
+    assert_same(run(blocks(body, (64, 16)), x), wanted)
+
+
+@pytest.mark.parametrize("layout", [*PLAIN, "cube_m16"])
+def test_a_copy_keeps_its_layout(layout: str) -> None:
+    """Stored from CUBE directly, from the others through a transposition and back."""
+    type_ = f"!tile.tile<16x32xf32, {layout}>"
+    body = loaded(layout) + f'%y = tile.operation "TMOV" %x size %cols, %rows pes 4 : {type_} -> {type_}\n'
+    if layout == "cube_m16":
+        text = blocks(body.replace("%y", "%result"), (16, 32)).replace("!tile.tile<16x32xf32, norm>", type_)
+    else:
+        body += f"""%t = tile.operation "TTRANS" %y size %rows, %cols pes 4 : {type_} -> !tile.tile<32x16xf32, dn>
+        %result = tile.operation "TTRANS" %t size %cols, %rows pes 4
+        : !tile.tile<32x16xf32, dn> -> !tile.tile<16x32xf32, norm>"""
+        text = blocks(body, (16, 32))
+    x = matrix()
+    assert_same(run(text, x), x)
+
+
+def test_elements_are_gathered_into_a_column_major_tile() -> None:
+    body = """%i = tile.load %m[%at] stride %row size %rows, %cols pes 4
+    : memref<64x32xf32> -> !tile.tile<16x32xf32, dn>
+    %n = tile.operation "TCVT" %i size %cols, %rows pes 4 : !tile.tile<16x32xf32, dn> -> !tile.tile<16x32xsi32, norm>
+    %d = tile.operation "TCVT" %n size %cols, %rows pes 4
+    : !tile.tile<16x32xsi32, norm> -> !tile.tile<16x32xsi32, dn>
+    %zero = arith.constant 0 : index
+    %g = tile.operation "MGATHER" %d at %m[%zero] size %cols, %rows pes 4
+    : !tile.tile<16x32xsi32, dn> memory memref<64x32xf32> -> !tile.tile<16x32xf32, dn>
+    %t = tile.operation "TTRANS" %g size %rows, %cols pes 4 : !tile.tile<16x32xf32, dn> -> !tile.tile<32x16xf32, norm>
+    %result = tile.operation "TTRANS" %t size %cols, %rows pes 4
+    : !tile.tile<32x16xf32, norm> -> !tile.tile<16x32xf32, norm>"""
+    places = np.random.default_rng(5).permutation(64 * 32).reshape(64, 32)
+    x = (4 * places).astype(F32)
+    assert_same(run(blocks(body, (16, 32)), x), x.ravel()[places])
+
+
 @pytest.mark.parametrize("name", sorted(CASES))
 @pytest.mark.parametrize("level", ["nd", "tile"])
 def test_the_ir_of_a_kernel_gives_the_same_code(name: str, level: Any) -> None:

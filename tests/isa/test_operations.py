@@ -8,7 +8,7 @@ import pytest
 from ptoc.isa import dtypes
 from ptoc.isa.encoding import make
 from ptoc.isa.operations import ALL, BY_NAME, TileOperation
-from ptoc.isa.schema import Dimension, Types
+from ptoc.isa.schema import Dimension, Placement, Types
 
 FACTS = json.loads((Path(__file__).parent / "data" / "operations.json").read_text())
 ATTRIBUTES = {f.name for f in make("B.DATR", DataType=31).form.fields}
@@ -58,6 +58,54 @@ def test_masks_and_indices_are_sources_and_addresses_are_scalars(op: TileOperati
     assert (schema.index is None) == (not schema.index_types)
     assert any("address" in scalar.meaning for scalar in schema.scalars) == schema.in_memory
     assert not schema.in_memory or "address" in schema.scalars[0].meaning
+
+
+PLACED = {
+    "TLOAD": Placement.LOADED,
+    "TSTORE": Placement.STORED,
+    "TMOV": Placement.KEPT,
+    "GMOV": Placement.KEPT_PLAIN,
+    "TPREFETCH": Placement.NO_TILE,
+    "TCVT": Placement.ENDS,
+    **dict.fromkeys(["TCONCAT", "TEXTRACT", "TINSERT", "TFILLPAD", "TTRANS", "TGATHER", "TSCATTER"], Placement.RESULT),
+    **dict.fromkeys(["MGATHER", "MGATHER_MASK", "MGATHER_CAS", "MSCATTER", "MSCATTER_MASK"], Placement.ALL),
+}
+
+
+@pytest.mark.parametrize("op", [op for op in ALL if op.family != "CUBE"], ids=str)
+def test_operations_with_a_layout_field_are_those_that_have_other_layouts(op: TileOperation) -> None:
+    assert op.schema.placement is PLACED.get(op.name, Placement.ROW_MAJOR)
+    assert ("Layout" in op.schema.attributes) == (op.schema.placement is not Placement.ROW_MAJOR)
+
+
+@pytest.mark.parametrize(
+    ("name", "sources", "result", "code"),
+    [
+        ("TADD", ["NORM", "NORM"], "NORM", 0),
+        ("TADD", ["NORM", "DN"], "NORM", None),
+        ("TCVT", ["ZN"], "DN", 18),
+        ("TCVT", ["NORM"], "NORM", 0),
+        ("TCVT", ["NZ"], "NZ", None),
+        ("TCVT", ["CUBE_M16"], "NORM", None),
+        ("TCONCAT", ["ZN", "DN"], "NZ", 4),
+        ("TCONCAT", ["ZN", "CUBE_N8"], "NORM", None),
+        ("TMOV", ["CUBE_N8"], "CUBE_N8", 0),
+        ("TMOV", ["NZ"], "NORM", None),
+        ("GMOV", ["ZN"], "ZN", 0),
+        ("GMOV", ["CUBE_N8"], "CUBE_N8", None),
+        ("MGATHER", ["DN"], "DN", 1),
+        ("MGATHER", ["DN"], "NORM", None),
+        ("MGATHER_MASK", ["DN"], "DN", None),
+        ("MGATHER_MASK", ["NORM"], "NORM", 0),
+    ],
+)
+def test_layouts_of_tiles_give_the_code(name: str, sources: list[str], result: str, code: int | None) -> None:
+    schema = BY_NAME[name].schema
+    if code is not None:
+        assert schema.layout_code(sources, [result]) == code
+        return
+    with pytest.raises(ValueError):
+        schema.layout_code(sources, [result])
 
 
 def presence(dimension: Dimension | None) -> str:

@@ -232,3 +232,32 @@ func.func @hands(%a: !tile.tile<16x32xf16, cube_m16>, %b: !tile.tile<32x8xf16, c
   func.return
 }
 // CHECK: one hand per tile result
+
+// -----
+
+func.func @blocks(%t: !tile.tile<8x32xf32, zn>) {
+  func.return
+}
+// CHECK: zn tiles of FP32 have whole blocks of 16 x 8, not 8x32
+
+// -----
+
+func.func @block_columns(%t: !tile.tile<16x8xf16, nz>) {
+  func.return
+}
+// CHECK: nz tiles of FP16 have whole blocks of 16 x 16, not 16x8
+
+// -----
+
+func.func @column_major_columns(%t: !tile.tile<4x6xf32, dn>) {
+  func.return
+}
+// CHECK: a dn tile has a power-of-two column count, not 6
+
+// -----
+
+func.func @stored(%a: memref<4x4xf32>, %t: !tile.tile<4x4xf32, dn>, %n: index) {
+  tile.store %t, %a[%n] stride %n size %n, %n pes 1 : !tile.tile<4x4xf32, dn> -> memref<4x4xf32>
+  func.return
+}
+// CHECK: TSTORE takes row-major and CUBE tiles, not dn

@@ -101,3 +101,35 @@ func.func @dimensions(%x: !tile.tile<4x8xf32, norm>, %n: index) {
   func.return
 }
 // CHECK: TABS does not have so many dimensions
+
+// -----
+
+func.func @layout(%x: !tile.tile<4x8xf32, dn>) {
+  %a = tile.operation "TABS" %x pes 1 : !tile.tile<4x8xf32, dn> -> !tile.tile<4x8xf32, dn>
+  func.return
+}
+// CHECK: TABS has no tiles in DN and DN: every tile is row-major
+
+// -----
+
+func.func @no_code(%x: !tile.tile<4x8xf32, dn>) {
+  %a = tile.operation "TCVT" %x pes 1 : !tile.tile<4x8xf32, dn> -> !tile.tile<4x8xf16, dn>
+  func.return
+}
+// CHECK: TCVT has no tiles in DN and DN: no code of B.DATR.Layout leads from DN to DN
+
+// -----
+
+func.func @said_twice(%x: !tile.tile<4x8xf32, norm>) {
+  %a = tile.operation "TTRANS" %x datr {Layout = 1 : i64} pes 1 : !tile.tile<4x8xf32, norm> -> !tile.tile<8x4xf32, norm>
+  func.return
+}
+// CHECK: TTRANS has no attribute Layout
+
+// -----
+
+func.func @kept(%x: !tile.tile<4x8xf32, dn>) {
+  %a = tile.operation "TMOV" %x pes 1 : !tile.tile<4x8xf32, dn> -> !tile.tile<4x8xf32, norm>
+  func.return
+}
+// CHECK: TMOV has no tiles in DN and NORM: the result is in the layout of the source
