@@ -38,6 +38,7 @@ from ptoc.isa.dtypes import DType
 from ptoc.isa.registers import CELL_BYTES, GENERATIONS, HANDS, PE_COUNT
 from ptoc.oracle import NUMPY_ROUNDING, Value
 from ptoc.thresholds import UFUNCS
+from ptoc.tile_operations import Refused, perform
 
 Bits = npt.NDArray[Any]
 Index = int | tuple[int, ...]
@@ -124,6 +125,10 @@ def _each(function: Callable[..., int], *operands: Index) -> Index:
         return int(function(*operands)) & _MASK
     found = tuple(int(function(*(_on(each, pe) for each in operands))) & _MASK for pe in range(PE_COUNT))
     return found[0] if len(set(found)) == 1 else found
+
+
+def _lanes(value: Index) -> tuple[int, ...]:
+    return (value,) * PE_COUNT if isinstance(value, int) else value
 
 
 def _uniform(op: Operation, value: Index) -> int:
@@ -296,6 +301,20 @@ class TileFunctions(InterpreterFunctions):
             initial = None if op.initial is None else _valid(op, tiles[op.initial][pe], rows, 1)
             for tiles_of_result, bits in zip(found, (_finished(op, total, *columns), *_maxima(op, total, initial))):
                 tiles_of_result[pe] = bits
+        hands: Sequence[HandAttr | None] = op.hands or [None] * len(found)
+        return tuple(self._publish(op, tuple(each), hand) for each, hand in zip(found, hands))
+
+    @impl(tile.OperationOp)
+    def operation(self, interpreter: Interpreter, op: tile.OperationOp, args: PythonValues) -> PythonValues:
+        given = dict(zip(op.operands, args))
+        array = None if op.array is None else given[op.array].buffer
+        offset = () if op.offset is None else _lanes(given[op.offset])
+        size = [_uniform(op, given[each]) for each in op.size]
+        scalars = [_lanes(given[each]) for each in op.scalars]
+        try:
+            found = perform(op, self._tiles(op, args), size, scalars, array, offset)
+        except Refused as error:
+            raise Nonsense(op, str(error)) from None
         hands: Sequence[HandAttr | None] = op.hands or [None] * len(found)
         return tuple(self._publish(op, tuple(each), hand) for each, hand in zip(found, hands))
 

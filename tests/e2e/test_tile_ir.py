@@ -12,10 +12,12 @@ from samples import assert_same
 from test_levels import CASES, program_of
 
 import ptoc
+from ptoc.execution import execute
 from ptoc.isa.dtypes import DType
 from ptoc.isa.operations import ALL, TileOperation
 from ptoc.isa.operations import BY_NAME as OPERATIONS
 from ptoc.isa.schema import SAME
+from ptoc.tile_functions import Nonsense
 
 ROWS, COLS = 8, 32
 F32 = np.dtype("float32")
@@ -65,8 +67,21 @@ def module(body: str, *arrays: np.dtype[Any], out: np.dtype[Any] = F32, cols: in
 
 
 def run(text: str, *arrays: Any) -> Any:
-    (result,) = ptoc.compile_ir(text).run(*arrays)
+    """What the program computes: on the simulator, and, with and without names of tiles, where the IR is executed."""
+    program = ptoc.compile_ir(text)
+    (result,) = program.run(*arrays)
+    for each in (text, program.ir("tile")):
+        values = execute(parsed(each), program.specs, program.places, arrays)
+        assert_same(values[-1].data, result, "executed IR")
     return result
+
+
+def parsed(text: str) -> Any:
+    from xdsl.parser import Parser
+
+    from ptoc.dialects import make_context
+
+    return Parser(make_context(), text).parse_module()
 
 
 def numbers(dtype: Any, seed: int = 0) -> Any:
@@ -207,6 +222,56 @@ def test_elements_are_gathered_into_a_column_major_tile() -> None:
     places = np.random.default_rng(5).permutation(64 * 32).reshape(64, 32)
     x = (4 * places).astype(F32)
     assert_same(run(blocks(body, (16, 32)), x), x.ravel()[places])
+
+
+def test_elements_are_scattered() -> None:
+    text = """func.func @kernel(%m: memref<64x32xf32>, %out: memref<64x32xf32> {ptoc.kind = "output"}) {
+    %rows = arith.constant 16 : index
+    %cols = arith.constant 32 : index
+    %row = arith.constant 128 : index
+    %share = arith.constant 2048 : index
+    %zero = arith.constant 0 : index
+    %pe = tile.pe_id
+    %at = arith.muli %pe, %share : index
+    %x = tile.load %m[%at] stride %row size %rows, %cols pes 4 : memref<64x32xf32> -> !tile.tile<16x32xf32, norm>
+    %i = tile.operation "TCVT" %x size %cols, %rows pes 4 : !tile.tile<16x32xf32, norm> -> !tile.tile<16x32xsi32, norm>
+    tile.operation "MSCATTER" %x, %i at %out[%zero] size %cols, %rows pes 4
+    : !tile.tile<16x32xf32, norm>, !tile.tile<16x32xsi32, norm> memory memref<64x32xf32>
+    func.return
+    }"""
+    places = 4 * np.random.default_rng(6).permutation(64 * 32)
+    assert_same(run(text, places.reshape(64, 32).astype(F32)), 4 * np.arange(64 * 32, dtype=F32).reshape(64, 32))
+
+
+def test_rows_are_sorted_with_their_places() -> None:
+    body = loaded("norm") + """%s, %i = tile.operation "TSORT" %x size %cols pes 4
+    : !tile.tile<16x32xf32, norm> -> !tile.tile<16x32xf32, norm>, !tile.tile<16x32xui32, norm>
+    %n = tile.operation "TCVT" %i size %cols, %rows pes 4
+    : !tile.tile<16x32xui32, norm> -> !tile.tile<16x32xf32, norm>
+    %result = tile.operation "TADD" %s, %n size %cols, %rows pes 4
+    : !tile.tile<16x32xf32, norm>, !tile.tile<16x32xf32, norm> -> !tile.tile<16x32xf32, norm>"""
+    x = matrix()
+    assert_same(run(blocks(body, (16, 32)), x), np.sort(x, axis=1) + x.argsort(axis=1).astype(F32))
+
+
+def test_a_scalar_may_differ_between_pes() -> None:
+    """Every PE takes the tile of the next one."""
+    body = loaded("norm") + """%one = arith.constant 1 : index
+    %three = arith.constant 3 : index
+    %next = arith.addi %pe, %one : index
+    %peer = arith.andi %next, %three : index
+    %result = tile.operation "GMOV" %x scalars %peer pes 4
+    : !tile.tile<16x32xf32, norm> -> !tile.tile<16x32xf32, norm>"""
+    x = matrix()
+    assert_same(run(blocks(body, (16, 32)), x), np.roll(x, -16, axis=0))
+
+
+def test_what_is_a_fault_makes_no_sense_as_ir() -> None:
+    text = module('%result = tile.operation "TABS" %x0 size %half, %cols pes 4 : TILE -> TILE', F32)
+    program = ptoc.compile_ir(text)
+    with pytest.raises(Nonsense, match="TileAllocation: 32 valid rows") as caught:
+        execute(parsed(text), program.specs, program.places, [numbers(F32)])
+    assert caught.value.op.name == "tile.operation"
 
 
 @pytest.mark.parametrize("name", sorted(CASES))
