@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from xdsl.dialects.builtin import FileLineColLoc, ModuleOp
+from xdsl.dialects.builtin import ModuleOp
 from xdsl.ir import Operation
 
 from ptoc.backend.statements import (
@@ -21,6 +21,7 @@ from ptoc.backend.statements import (
     Statement,
 )
 from ptoc.dialects import pto
+from ptoc.dialects.parsing import source_of
 from ptoc.dialects.tile import Data, SplatAttr, WordsAttr
 
 
@@ -58,10 +59,8 @@ def _code(program: pto.ProgramOp) -> Iterator[Statement]:
 
 
 def _location(op: Operation) -> Location | None:
-    location = op.location
-    if not isinstance(location, FileLineColLoc):
-        return None
-    return Location(location.filename.data, location.line.data, location.column.data)
+    place = source_of(op)
+    return None if place is None else Location(*place)
 
 
 def _data(value: Data) -> Statement:

@@ -17,6 +17,7 @@ from xdsl.utils.exceptions import VerifyException
 from ptoc.arrays import copy_with_strides
 from ptoc.comparing import canonical_bits, pattern
 from ptoc.compiler import compile_kernel, trace_kernel
+from ptoc.dialects.parsing import source_of
 from ptoc.errors import ArgumentError, PtocError, UnsupportedError, summary
 from ptoc.execution import execute
 from ptoc.kernel import KERNEL_FIRST, Call, Kernel, jit
@@ -25,7 +26,6 @@ from ptoc.oracle import NdFunctions, Value, interpret
 from ptoc.passes.arguments import OUTPUT, argument_kinds
 from ptoc.passes.check_values import check_values
 from ptoc.passes.checking.errors import WrongProgram
-from ptoc.passes.diagnostics import source_of
 from ptoc.passes.pipeline import STAGES
 from ptoc.passes.rewriting import the_function
 from ptoc.program import Program, Results

@@ -6,12 +6,12 @@ import gc
 import os
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 from xdsl.dialects.builtin import MemRefType, ModuleOp, TensorType, i1
 from xdsl.ir import Attribute, Operation
-from xdsl.parser import Parser
 from xdsl.utils.exceptions import ParseError, VerifyException
 
 from ptoc.arrays import ArraySpec, Placement
@@ -20,6 +20,7 @@ from ptoc.backend.lowering import statements
 from ptoc.definition import Definition, widened
 from ptoc.dialects import make_context, nd
 from ptoc.dialects.attributes import dtype_of
+from ptoc.dialects.parsing import MisplacedIr, parse_module, place_of_error, source_of, verify
 from ptoc.errors import ArgumentError, CompileError, InputError, PtocError, SourceLocation, UnsupportedError
 from ptoc.functions import Groups, MaskedView
 from ptoc.passes.arguments import INOUT, INPUT, OUTPUT, argument_kinds
@@ -28,6 +29,8 @@ from ptoc.passes.pipeline import STAGES, Observer, run_stage
 from ptoc.passes.rewriting import the_function
 from ptoc.program import Program, Results, spec_of_type
 from ptoc.tracing import Trace, Tracer, describe
+
+_SHOWN = "`ptoc compile --emit tile` shows the IR of a kernel"
 
 
 def trace_kernel(
@@ -191,20 +194,32 @@ def _lowered(
     return modules, kinds, types
 
 
-def compile_ir(text: str, isa: str | None = None) -> Program:
+def compile_ir(text: str, isa: str | None = None, *, file: str = "<ir>") -> Program:
     """Compile the text of a module with one function in ``nd`` or ``tile`` IR, as ``compile_module`` does.
 
-    ``InputError`` also for text that is no such IR, ``ArgumentError`` for what is no text.
+    Errors, the faults of its runs among them, name the lines of ``text`` as those of ``file``. ``InputError`` also for
+    text that is no such IR, ``ArgumentError`` for what is no text.
     """
     if not isinstance(text, str):
         hint = "give the text of a module, or a module to ptoc.compiler.compile_module"
         raise ArgumentError(f"ptoc.compile_ir takes text, not {type(text).__name__}", rule="ir", hint=hint)
     try:
-        module = Parser(make_context(), text).parse_module()
-    except (ParseError, VerifyException) as error:
-        hint = "`ptoc compile --emit tile` shows the IR of a kernel"
-        raise InputError(str(error).rstrip(), rule="ir", hint=hint) from None
-    return compile_module(module, isa)
+        return compile_module(parse_module(make_context(), text, file), isa)
+    except ParseError as error:
+        where = _location(place_of_error(error))
+        raise _of_text(text, InputError(error.msg, where=where, rule="ir", hint=_SHOWN)) from None
+    except MisplacedIr as error:
+        raise _of_text(text, InputError(str(error), where=_location(error.where), rule="ir", hint=_SHOWN)) from None
+    except InputError as error:
+        raise _of_text(text, error) from None
+
+
+def _of_text(text: str, error: InputError) -> InputError:
+    """An error whose place is in ``text``, with the line."""
+    lines = text.splitlines()
+    if error.where is not None and error.where.line <= len(lines):
+        error.where = replace(error.where, text=lines[error.where.line - 1])
+    return error
 
 
 def compile_module(module: ModuleOp, isa: str | None = None) -> Program:
@@ -217,15 +232,17 @@ def compile_module(module: ModuleOp, isa: str | None = None) -> Program:
     module = module.clone()
     try:
         function = the_function(module)
-        module.verify()
+        verify(module)
         high = any(op.name.startswith("nd.") for op in function.walk())
         given = argument_kinds(function)
         callers = [kind in (INPUT, INOUT) for kind in given]
         if callers != sorted(callers, reverse=True):
-            raise InputError("an input comes behind an output", rule="ir", hint="inputs and inouts come first")
+            what, hint = "an input comes behind an output", "inputs and inouts come first"
+            raise InputError(what, where=_location(source_of(function)), rule="ir", hint=hint)
         for number, arg in enumerate(function.body.block.args):
             if not isinstance(arg.type, MemRefType):
-                raise InputError(f"argument {number} is {arg.type}", rule="ir", hint="arguments are memrefs")
+                what, where = f"argument {number} is {arg.type}", _location(source_of(function))
+                raise InputError(what, where=where, rule="ir", hint="arguments are memrefs")
         count = sum(callers)
         own = function.body.block.args[:count]
         names = [arg.name_hint or f"arg{n}" for n, arg in enumerate(own)]
@@ -238,10 +255,11 @@ def compile_module(module: ModuleOp, isa: str | None = None) -> Program:
             diagnostic.message,
             where=_location(diagnostic.where),
             rule=diagnostic.rule or "ir",
-            hint=diagnostic.hint or "`ptoc compile --emit tile` shows the IR of a kernel",
+            hint=diagnostic.hint or _SHOWN,
         ) from None
     except VerifyException as error:
-        raise InputError(f"the IR does not verify: {error}", rule="ir", hint="`ptoc opt` shows where") from None
+        where = _location(error.where) if isinstance(error, MisplacedIr) else None
+        raise InputError(f"the IR does not verify: {error}", where=where, rule="ir", hint=_SHOWN) from None
     listing = statements(module, isa)
     outputs = [n for n, kind in enumerate(kinds) if kind == OUTPUT]
     places = (Placement.ROWS,) * count

@@ -19,7 +19,7 @@ class SourceLocation:
 
     ``line`` counts from 1. ``column`` counts from 1 too, in bytes of the line's UTF-8 form (as Python's own
     position tables do), and is ``None`` when unknown. ``end_line`` and ``end_column`` stand behind the last byte of an
-    expression whose extent is known; places are equal where they start.
+    expression whose extent is known; places are equal where they start. ``text`` is the line where no file has it.
     """
 
     file: str
@@ -27,6 +27,7 @@ class SourceLocation:
     column: int | None = None
     end_line: int | None = field(default=None, compare=False)
     end_column: int | None = field(default=None, compare=False)
+    text: str | None = field(default=None, compare=False)
 
     def __str__(self) -> str:
         return f"{self.file}:{self.line}" + (f":{self.column}" if self.column is not None else "")
@@ -36,7 +37,7 @@ class SourceLocation:
 
         Of an expression of several lines the first one is shown; without a column nothing is underlined.
         """
-        text = linecache.getline(self.file, self.line).rstrip()
+        text = (linecache.getline(self.file, self.line) if self.text is None else self.text).rstrip()
         if not text.strip():
             return None
         number = f"{self.line:>5}"

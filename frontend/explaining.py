@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from ptoc.dialects.batching import count
+from ptoc.dialects.parsing import source_of
 from ptoc.errors import SourceLocation
-from ptoc.passes.diagnostics import source_of
 from ptoc.passes.planning.explain import explain
 from ptoc.passes.products import product_of
 from ptoc.passes.stored_matmuls import stored_matmuls, write_groups

@@ -19,11 +19,11 @@ from xdsl.dialects.builtin import ModuleOp
 from ptoc.arrays import ArraySpec, Placement
 from ptoc.definition import source_at, widened
 from ptoc.dialects import nd
+from ptoc.dialects.parsing import source_of
 from ptoc.errors import ArgumentError, ProgramFault, SourceLocation
 from ptoc.isa.registers import PE_COUNT
 from ptoc.passes import abi
 from ptoc.passes.arguments import INOUT, INPUT, OUTPUT
-from ptoc.passes.diagnostics import source_of
 from ptoc.passes.rewriting import the_function
 from ptoc.passes.stored_matmuls import WRITES
 

@@ -32,6 +32,7 @@ from xdsl.dialects.builtin import ModuleOp
 from xdsl.ir import Operation
 
 from ptoc.dialects import nd, pto
+from ptoc.dialects.parsing import source_of
 from ptoc.isa.registers import PE_COUNT
 from ptoc.passes import abi
 from ptoc.passes.checking.bundles import Bundle
@@ -42,7 +43,6 @@ from ptoc.passes.checking.meanings import Block, Compared, Meaning, Pattern
 from ptoc.passes.checking.memory import Array, Constants, Contents, Place, Touched, arrays_of
 from ptoc.passes.checking.scalars import Lanes, Step, Test, lane, step_of, test_of
 from ptoc.passes.checking.texts import text_of
-from ptoc.passes.diagnostics import source_of
 from ptoc.passes.rewriting import the_function
 
 if TYPE_CHECKING:

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from typing import NoReturn
 
-from xdsl.dialects.builtin import FileLineColLoc
 from xdsl.ir import Operation
+
+from ptoc.dialects.parsing import source_of
 
 
 class Diagnostic(Exception):
@@ -32,14 +33,6 @@ class Diagnostic(Exception):
         self.rule = rule
         self.hint = hint
         self.others: list[Diagnostic] = []
-
-
-def source_of(op: Operation) -> tuple[str, int, int] | None:
-    """File, line and column an operation came from."""
-    location = op.location
-    if isinstance(location, FileLineColLoc):
-        return location.filename.data, location.line.data, location.column.data
-    return None
 
 
 def reject(op: Operation, message: str, *, rule: str | None = None, hint: str | None = None) -> NoReturn:

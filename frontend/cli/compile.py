@@ -76,7 +76,8 @@ def main(arguments: Sequence[str]) -> int:
 def _program_of_ir(file: str) -> Program:
     from ptoc.compiler import compile_ir
 
-    return compile_ir(output.read_bytes(file).decode("utf-8", "replace"))
+    name = "stdin" if file == output.STDIO else file
+    return compile_ir(output.read_bytes(file).decode("utf-8", "replace"), file=name)
 
 
 def _program(selected: Selection, specs: Sequence[ArraySpec] | None) -> Program:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import difflib
 import io
+import linecache
 import os.path
 import re
 import sys
@@ -13,21 +14,24 @@ from itertools import pairwise
 from typing import IO
 
 from xdsl.dialects.builtin import ModuleOp
+from xdsl.frontend.mlir import MLIRFrontend
 from xdsl.ir import Attribute
 from xdsl.passes import ModulePass, PassPipeline
 from xdsl.printer import Printer
-from xdsl.utils.arg_spec import parse_pipeline
+from xdsl.utils.arg_spec import parse_pipeline, parse_spec
 from xdsl.utils.exceptions import ArgSpecParseError, DiagnosticException, ParseError, PassFailedException
 from xdsl.xdsl_opt_main import xDSLOptMain
 
 from ptoc.cli import GOOD, MISUSE
 from ptoc.cli.output import STDIO
 from ptoc.dialects import DIALECTS
-from ptoc.errors import InputError, PtocError, SourceLocation, summary
+from ptoc.dialects.parsing import LocatingParser, MisplacedIr, place_of_error, verify
+from ptoc.errors import InputError, SourceLocation, summary
 from ptoc.passes import PASSES
 from ptoc.passes.diagnostics import Diagnostic
 
 PROG = "ptoc opt"
+PASSES_HINT = "`ptoc passes` lists the passes in their order, and what each takes"
 _MARK = re.compile(r"\s*\^+-*")
 
 Between = Callable[[ModulePass | None, ModuleOp, ModulePass | None], None]
@@ -50,16 +54,24 @@ def _main(arguments: Sequence[str]) -> int:
         print(f"{PROG}: error: {str(error).rstrip()}", file=sys.stderr)
         return MISUSE
     name = driver.get_input_name()
+    linecache.checkcache(name)
     try:
         driver.run()
     except ParseError as error:
-        raise InputError(str(error).rstrip(), rule="ptoc-opt", hint="docs/cli.md shows the IR of a kernel") from error
+        where, hint = SourceLocation(*place_of_error(error)), "docs/cli.md shows the IR of a kernel"
+        raise InputError(error.msg, where=where, rule="ptoc-opt", hint=hint) from error
     except UnicodeDecodeError as error:
         hint = "`ptoc dis` prints an image as text"
         raise InputError(f"{name} is not text in UTF-8", rule="ptoc-opt", hint=hint) from error
     except DiagnosticException as error:
-        hint = "`ptoc passes` lists the passes in their order, and what each takes"
-        raise InputError("\n".join(_lines(name, driver.running, error)), rule="ptoc-opt", hint=hint) from error
+        if isinstance(error, Rejected) and error.refusal.where is not None:
+            error.refusal.message = f"{driver.running}: {error.refusal.message}"
+            raise error.refusal from error
+        place = error.where if isinstance(error, MisplacedIr) else None
+        where = None if place is None else SourceLocation(*place)
+        # Before the first pass the line of the file is the operation; behind it only the note shows it.
+        lines = [str(error)] if where and not driver.running else _lines("" if where else name, driver.running, error)
+        raise InputError("\n".join(lines), where=where, rule="ptoc-opt", hint=PASSES_HINT) from error
     return GOOD
 
 
@@ -131,6 +143,8 @@ class Driver(xDSLOptMain):
                 print(f"// IR after {previous.name}:", file=sys.stderr)
                 print(self._text(module), file=sys.stderr)
             if inner is not None:
+                if not self.args.disable_verify:
+                    verify(module)
                 inner(previous, module, following)
             self.running = "" if following is None else following.name
 
@@ -148,13 +162,23 @@ class Driver(xDSLOptMain):
         extension = os.path.splitext(self.args.input_file)[1].removeprefix(".")
         return open(self.args.input_file, "rb"), extension if extension in self.available_frontends else "mlir"
 
+    def parse_chunk(self, chunk: IO[bytes], file_extension: str, start_offset: int = 0) -> ModuleOp | None:
+        """MLIR text is read so that every operation knows its line."""
+        frontend = parse_spec(self.args.frontend or file_extension)
+        if frontend.name != "mlir":
+            return super().parse_chunk(chunk, file_extension, start_offset)
+        options = MLIRFrontend.from_spec(frontend)
+        implicit = not (options.no_implicit_module or self.args.no_implicit_module)
+        parser = LocatingParser(self.ctx, chunk.read().decode(), self.get_input_name(), line_offset=start_offset)
+        return parser.parse_module(implicit)
+
     def apply_passes(self, prog: ModuleOp) -> None:
         """Run the pipeline; a pass that stops is a diagnostic like those of xDSL."""
         self.running = ""
         try:
             super().apply_passes(prog)
         except Diagnostic as diagnostic:
-            raise PassFailedException(_rejection(diagnostic)) from diagnostic
+            raise Rejected(diagnostic) from diagnostic
         except DiagnosticException:
             raise
         except Exception as error:
@@ -166,13 +190,18 @@ class Driver(xDSLOptMain):
         return super().output_resulting_program(prog).rstrip("\n") + "\n"
 
 
-def _rejection(diagnostic: Diagnostic) -> str:
-    where = None if diagnostic.where is None else SourceLocation(*diagnostic.where[:2], diagnostic.where[2] or None)
-    return str(PtocError(diagnostic.message, where=where, rule=diagnostic.rule, hint=diagnostic.hint))
+class Rejected(PassFailedException):
+    """What a pass of ours refuses, as an error of ours."""
+
+    def __init__(self, diagnostic: Diagnostic) -> None:
+        where = None if diagnostic.where is None else SourceLocation(*diagnostic.where[:2], diagnostic.where[2] or None)
+        rule, hint = diagnostic.rule or "ptoc-opt", diagnostic.hint or PASSES_HINT
+        self.refusal = InputError(diagnostic.message, where=where, rule=rule, hint=hint)
+        super().__init__(str(self.refusal))
 
 
 def _lines(name: str, running: str, error: DiagnosticException) -> Iterator[str]:
     """What is wrong, and the operation it was found in; xDSL's notes show the module with marks below operations."""
-    yield f"{name}: {running}: {error}" if running else f"{name}: {error}"
+    yield ": ".join(each for each in (name, running, str(error)) if each)
     for note in getattr(error, "__notes__", ()):
         yield from (f"    {op.strip()}" for op, mark in pairwise(note.splitlines()) if _MARK.fullmatch(mark))

@@ -126,8 +126,8 @@ def test_text_comes_from_stdin(ptoc: Run, monkeypatch: pytest.MonkeyPatch) -> No
 @pytest.mark.parametrize(
     ("text", "arguments", "message"),
     [
-        (BROKEN, [], 'k.mlir: the loaded tensor has the shape and element type of the array\n    %0 = "nd.load"(%a)'),
-        (RELU, ["-p", "cse,fuse-epilogue"], "k.mlir: fuse-epilogue: np.maximum(x, 0) is supported on"),
+        (BROKEN, [], "k.mlir:2:3: the loaded tensor has the shape and element type of the array\n    2 | %0 = nd.lo"),
+        (RELU, ["-p", "cse,fuse-epilogue"], "k.mlir:4:3: fuse-epilogue: np.maximum(x, 0) is supported on"),
         (RELU + RELU.replace("@k", "@l"), ["-p", "fuse-epilogue"], "k.mlir: fuse-epilogue: a kernel module has one"),
         ("func.func @k(", [], "k.mlir:1:14"),
         ("nowhere.op\n", [], "Operation nowhere.op is not registered"),

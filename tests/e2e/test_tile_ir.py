@@ -345,6 +345,52 @@ def test_what_is_no_program(text: str, message: str) -> None:
     assert caught.value.hint
 
 
+TYPES = """func.func @f(
+    %x: memref<4x8xf32>,
+    %t: !tile.tile<4x6xf32, norm>) {
+  func.return
+}"""
+VERIFIES = """func.func @f(%m: memref<4x8xf32>) {
+  %n = tile.pe_id
+  %x = tile.operation "TEXPANDS" size %n, %n pes 1 -> !tile.tile<4x8xf32, norm>
+  %y = tile.operation "TABS" %x pes 1 : !tile.tile<4x8xf32, norm> -> !tile.tile<4x8xf16, norm>
+  func.return
+}"""
+
+
+@pytest.mark.parametrize(
+    ("text", "line", "column"),
+    [
+        ("builtin.module {\n  func.func @f() {\n  tile.nothing\n  func.return\n}}", 4, 3),
+        (TYPES, 1, 1),
+        (VERIFIES, 4, 3),
+        ("// ä\nfunc.func @f(%x: index) { func.return }", 2, 1),
+        ('func.func @f() attributes {a = "ä"} { tile.nothing }', 1, 53),
+    ],
+)
+def test_errors_name_the_line_of_the_ir(text: str, line: int, column: int) -> None:
+    with pytest.raises(ptoc.InputError) as caught:
+        ptoc.compile_ir(text, file="my.mlir")
+    assert str(caught.value).startswith(f"my.mlir:{line}:{column}: ")
+    assert text.splitlines()[line - 1].strip() in str(caught.value)
+
+
+def test_faults_name_the_line_of_the_ir() -> None:
+    body = '%result = tile.operation "TABS" %x0 size %half, %cols pes 4 : TILE -> TILE'
+    text = module(body, F32)
+    line = 1 + text[: text.index("%result")].count("\n")
+    with pytest.raises(ptoc.ProgramFault) as caught:
+        ptoc.compile_ir(text).run(numbers(F32))
+    assert caught.value.where is not None
+    assert (caught.value.where.file, caught.value.where.line) == ("<ir>", line)
+
+
+def test_a_place_of_its_own_stays() -> None:
+    text = 'func.func @f(%x: index) { func.return loc("kernel.py":7:9) } loc("kernel.py":6:1)'
+    with pytest.raises(ptoc.InputError, match=r"kernel\.py:6:1: argument 0 is index"):
+        ptoc.compile_ir(text)
+
+
 # -- all operations ---------------------------------------------------------------------------------
 
 

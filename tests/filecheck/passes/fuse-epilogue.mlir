@@ -142,7 +142,7 @@ func.func @sum_of_arrays(%a: memref<4x4xf32>, %out: memref<4x4xf32>) {
   func.return
 }
 // CHECK:      this sum is not the accumulation of a matmul
-// CHECK-NEXT: rule: accumulation: TMATMUL_ACC
+// CHECK:      rule: accumulation: TMATMUL_ACC
 // CHECK-NEXT: help: write c + np.matmul(a, b, dtype=c.dtype)
 
 // -----
