@@ -14,8 +14,7 @@ def main(arguments: Sequence[str]) -> int:
     parser.add_argument("-o", "--output", metavar="OUT", help="the file to write, instead of stdout")
     parser.add_argument("--raw", action="store_true", help="only the bytes of the code, without an image around them")
     options = parser.parse_args(arguments)
-    if output.is_terminal(options.output):
-        parser.error("an image is no text for a terminal; write it to a file with -o")
+    output.check_no_terminal(parser, options.output, "an image", "-o")
 
     from ptoc.backend import AssemblyError, assemble
     from ptoc.errors import InputError

@@ -48,8 +48,8 @@ def main(arguments: Sequence[str]) -> int:
     options = parser.parse_args(arguments)
     if options.locations and options.emit not in LEVELS:
         parser.error(f"--locations belongs to --emit {', '.join(LEVELS)}")
-    if options.emit == "image" and output.is_terminal(options.output):
-        parser.error("an image is no text for a terminal; write it to a file with -o")
+    if options.emit == "image":
+        output.check_no_terminal(parser, options.output, "an image", "-o")
 
     from ptoc.cli.complaints import user_code
     from ptoc.cli.sources import select

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from argparse import ArgumentParser
 from collections.abc import Mapping
 from pathlib import Path
 
@@ -37,9 +38,13 @@ def write_bytes(data: bytes, path: str | None) -> None:
         Path(path).write_bytes(data)
 
 
-def is_terminal(path: str | None) -> bool:
-    """Whether output to ``path`` would appear on a screen."""
-    return (path is None or path == STDIO) and sys.stdout.isatty()
+def check_no_terminal(parser: ArgumentParser, path: str | None, what: str, option: str) -> None:
+    """End with a usage error when bytes written to ``path`` would appear on a screen.
+
+    ``what`` they are, and the ``option`` that names a file, are told.
+    """
+    if (path is None or path == STDIO) and sys.stdout.isatty():
+        parser.error(f"{what} is no text for a terminal; write it to a file with {option}")
 
 
 def read_bytes(path: str) -> bytes:

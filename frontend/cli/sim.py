@@ -73,6 +73,9 @@ def main(arguments: Sequence[str]) -> int:
     add("--watch", action="store_true", help="report contested bytes, dead bundles and accesses that went wrong")
     add("--trace", metavar="FILE", help="write a trace for Perfetto (https://ui.perfetto.dev)")
     options = parser.parse_args(arguments)
+    for wanted in options.dump:
+        if wanted.file is not None:
+            output.check_no_terminal(parser, wanted.file, "memory", "--dump ADDRESS:LENGTH=FILE")
 
     from ptoc.errors import InputError
     from ptoc.isa.image import ImageError, unpack

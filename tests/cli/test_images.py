@@ -53,6 +53,15 @@ def test_bare_code_needs_to_be_called_so(image: str, ptoc: Run) -> None:
         assert lines[1].startswith("rule: assembly: ")
 
 
+def test_no_bytes_are_written_to_a_terminal(image: str, ptoc: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    assert ptoc("dis", image, "-o", "pick.s").status == 0
+    monkeypatch.setattr("sys.stdout.isatty", lambda: True)
+    for arguments in (("as", "pick.s"), ("as", "--raw", "pick.s", "-o", "-"), ("sim", image, "--dump", "0:4=-")):
+        result = ptoc(*arguments)
+        assert (result.status, result.out) == (2, "")
+        assert "is no text for a terminal; write it to a file with -" in result.err
+
+
 def test_assembly_errors_are_listed_with_their_lines(ptoc: Run, write: Write) -> None:
     result = ptoc("as", write("nonsense a0\nBSTOP\nadd a0, q9, ->a1\n", "bad.s"), "-o", "bad.img")
     assert (result.status, result.out) == (1, "")
