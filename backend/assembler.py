@@ -72,7 +72,7 @@ def assemble(text: str, *, raw: bool = False, file: str = "<assembly>") -> bytes
     ``AssemblyError`` lists all errors of the text, which they call ``file``.
     """
     if not isinstance(text, str):
-        raise TypeError(f"assemble takes text, not a {type(text).__name__}; `disassemble` makes text of an image")
+        raise TypeError(f"assemble takes text, not {type(text).__name__}; `disassemble` makes text of an image")
     source = _parse(text, file)
     image, problems = encoder.encode_all(source.statements)
     source.problems += (source.problem(source.places[p.index], p.message) for p in problems)

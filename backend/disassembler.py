@@ -47,7 +47,7 @@ def disassemble(data: bytes, *, origin: int = 0, source: bool = False, isa: str 
     ``RevisionError`` for an unknown revision.
     """
     if not isinstance(data, bytes | bytearray | memoryview):
-        raise TypeError(f"disassemble takes bytes, not a {type(data).__name__}; `assemble` makes bytes of a text")
+        raise TypeError(f"disassemble takes bytes, not {type(data).__name__}; `assemble` makes bytes of a text")
     data = bytes(data)
     if data.startswith(MAGIC):
         image = unpack(data)

@@ -8,12 +8,12 @@ import operator
 from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 import numpy.typing as npt
 
-from ptoc.errors import ArgumentError
+from ptoc.errors import ArgumentError, kind_of
 
 LARGEST_EXTENT = (1 << 31) - 1
 """Rows or columns of an array: what stays below keeps every address of a launch inside 64 bits."""
@@ -169,18 +169,14 @@ def spec(shape: Sequence[int] | int, dtype: npt.DTypeLike, strides: Sequence[int
     """The specification of an array argument, for ``kernel.compile``.
 
     ``shape`` has one extent or more, ``strides`` (bytes, as numpy's) default to C order. ``dtype`` may be any numpy
-    or ml_dtypes dtype, or ``"bfloat16"``. ``ArgumentError`` for what ``check_spec`` rejects.
+    or ml_dtypes dtype, or the name of one. ``ArgumentError`` for what ``check_spec`` rejects.
     """
     try:
         extents = tuple(operator.index(d) for d in (shape if isinstance(shape, Sequence) else (shape,)))
     except TypeError:
         raise ArgumentError(f"{shape!r} is no shape", hint="a shape is one integer or more") from None
-    if isinstance(dtype, str) and dtype == "bfloat16":
-        import ml_dtypes
-
-        dtype = ml_dtypes.bfloat16
     try:
-        resolved = np.dtype(dtype)
+        resolved = np.dtype(_of_ml_dtypes(dtype) if isinstance(dtype, str) else dtype)
     except TypeError:
         raise ArgumentError(f"numpy has no dtype called {dtype}", hint=_DTYPES) from None
     try:
@@ -192,16 +188,26 @@ def spec(shape: Sequence[int] | int, dtype: npt.DTypeLike, strides: Sequence[int
     return check_spec(extents, resolved, steps, "an array")
 
 
+def _of_ml_dtypes(name: str) -> npt.DTypeLike:
+    """The dtype that ml_dtypes and not numpy has under a name, or the name."""
+    try:
+        return np.dtype(name)
+    except TypeError:
+        import ml_dtypes
+
+        return cast(npt.DTypeLike, getattr(ml_dtypes, name, name))
+
+
 def spec_of(array: object, name: str) -> ArraySpec:
     """The specification of an argument named ``name``; ``ArgumentError`` when it cannot be one."""
     if not isinstance(array, np.ndarray):
         raise ArgumentError(
-            f"argument {name} is a {type(array).__name__}, not a numpy array",
+            f"argument {name} is {kind_of(array)}, not a numpy array",
             hint="pass arrays only; Python scalars belong into the kernel's source",
         )
     if type(array) not in (np.ndarray, np.memmap):
         raise ArgumentError(
-            f"argument {name} is a {type(array).__name__}, whose own rules ptoc does not follow",
+            f"argument {name} is {kind_of(array)}, whose own rules ptoc does not follow",
             hint="pass np.asarray(...) of it",
         )
     return check_spec(array.shape, array.dtype, array.strides, f"argument {name}")
@@ -266,11 +272,20 @@ _SUPPORTED = [
 ]
 
 
+_MADE = ("int4", "float8_e4m3fn")
+"""What a kernel can make of the sums of a product, and not take."""
+
+
 _DTYPES = f"use one of {', '.join(_SUPPORTED)} in native byte order"
 
 
 def check_dtype(dtype: np.dtype[Any], what: str) -> None:
     """``ArgumentError`` unless kernels can use arrays of this dtype."""
+    if dtype.name in _MADE:
+        raise ArgumentError(
+            f"{what} has dtype {dtype}, which only results have",
+            hint=f"a kernel makes it of the sums of a matmul, by .astype(ml_dtypes.{dtype}); for arguments {_DTYPES}",
+        )
     if dtype.name not in _SUPPORTED or not dtype.isnative:
         raise ArgumentError(
             f"{what} has dtype {dtype}, which ptoc does not support",

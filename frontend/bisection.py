@@ -18,7 +18,7 @@ from ptoc.arrays import copy_with_strides
 from ptoc.comparing import canonical_bits, pattern
 from ptoc.compiler import compile_kernel, trace_kernel
 from ptoc.dialects.parsing import source_of
-from ptoc.errors import ArgumentError, PtocError, UnsupportedError, summary
+from ptoc.errors import ArgumentError, PtocError, UnsupportedError, kind_of, summary
 from ptoc.execution import execute
 from ptoc.kernel import KERNEL_FIRST, Call, Kernel, jit
 from ptoc.launch import run
@@ -86,7 +86,7 @@ def bisect(kernel: Any, *args: Any, **kwargs: Any) -> Bisection:
     """
     if not isinstance(kernel, Kernel):
         if not callable(kernel):
-            raise ArgumentError(f"bisect takes a kernel, not a {type(kernel).__name__}", hint=KERNEL_FIRST)
+            raise ArgumentError(f"bisect takes a kernel, not {kind_of(kernel)}", hint=KERNEL_FIRST)
         kernel = jit(kernel)
     call: Call = kernel.bind(args, kwargs)
     specs = call.specs()

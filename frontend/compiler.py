@@ -21,7 +21,7 @@ from ptoc.definition import Definition, widened
 from ptoc.dialects import make_context, nd
 from ptoc.dialects.attributes import dtype_of
 from ptoc.dialects.parsing import MisplacedIr, parse_module, place_of_error, source_of, verify
-from ptoc.errors import ArgumentError, CompileError, InputError, PtocError, SourceLocation, UnsupportedError
+from ptoc.errors import ArgumentError, CompileError, InputError, PtocError, SourceLocation, UnsupportedError, kind_of
 from ptoc.functions import Groups, MaskedView
 from ptoc.passes.arguments import INOUT, INPUT, OUTPUT, argument_kinds
 from ptoc.passes.diagnostics import Diagnostic
@@ -113,7 +113,7 @@ def _trace(
             )
         if not isinstance(value, Tracer):
             raise UnsupportedError(
-                f"the kernel returns a {type(value).__name__}",
+                f"the kernel returns {kind_of(value)}",
                 where=definition.result,
                 rule="outside-arrays" if isinstance(value, np.ndarray) else "results",
                 hint="return arrays that the kernel computes, or nothing",

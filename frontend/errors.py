@@ -234,6 +234,12 @@ def location_in(code: CodeType, instruction: int, line: int) -> SourceLocation:
     return SourceLocation(code.co_filename, start, column + 1, end, end_column + 1)
 
 
+def kind_of(value: object) -> str:
+    """The type of a value with its article: ``a list``, ``an int``."""
+    name = type(value).__name__
+    return f"an {name}" if name[0].lower() in "aeio" else f"a {name}"
+
+
 def summary(error: Exception) -> str:
     """Class and message."""
     text = str(error)

@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
+import difflib
 import functools
 import inspect
 import sys
 from collections.abc import Callable, Hashable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from typing import TYPE_CHECKING, Any, overload
 
 from ptoc.arrays import ArraySpec, check_cores, spec_of
 from ptoc.definition import Definition
-from ptoc.errors import ArgumentError, PtocError, caller_location
+from ptoc.errors import ArgumentError, PtocError, caller_location, kind_of
 
 if TYPE_CHECKING:
     from ptoc.program import Program
@@ -125,6 +126,7 @@ class Kernel:
     def bind(self, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Call:
         """The arguments of a call in the order of the parameters."""
         signature = inspect.signature(self.function)
+        self._check_keywords(signature, kwargs)
         try:
             bound = signature.bind(*args, **kwargs)
         except TypeError as error:
@@ -151,6 +153,21 @@ class Kernel:
                 names.append(name)
         return Call(self.function, tuple(arrays), tuple(names), len(bound.args))
 
+    def _check_keywords(self, signature: inspect.Signature, kwargs: Mapping[str, Any]) -> None:
+        """``ArgumentError`` for a keyword that is no parameter, which is told before anything that is missing."""
+        kinds = {each.kind for each in signature.parameters.values()}
+        unknown = next((name for name in kwargs if name not in signature.parameters), None)
+        if unknown is None or inspect.Parameter.VAR_KEYWORD in kinds:
+            return
+        hint = f"its parameters are {', '.join(signature.parameters) or 'none'}"
+        if close := difflib.get_close_matches(unknown, signature.parameters, 1):
+            hint = f"did you mean {close[0]}?"
+        if unknown in (each.name for each in fields(Target)):
+            hint = f"the machine is the kernel's: @ptoc.jit(target=ptoc.Target({unknown}=...))"
+        raise ArgumentError(
+            f"{self.name}{signature} has no parameter called {unknown!r}", where=self.definition.name, hint=hint
+        )
+
     def compile(self, *specs: ArraySpec, **named: ArraySpec) -> Program:
         """The program for arrays of these specifications, without data.
 
@@ -160,7 +177,7 @@ class Kernel:
         for each, name in zip(call.arrays, call.names):
             if not isinstance(each, ArraySpec):
                 raise ArgumentError(
-                    f"{name} is a {type(each).__name__}, not a ptoc.spec(shape, dtype)",
+                    f"{name} is {kind_of(each)}, not a ptoc.spec(shape, dtype)",
                     where=self.definition.parameter(name),
                     hint="compile takes specifications of arrays; call the kernel with the arrays themselves",
                 )
@@ -256,7 +273,7 @@ def jit(
     def wrap(wrapped: Callable[..., Any]) -> Kernel:
         if not callable(wrapped):
             raise ArgumentError(
-                f"ptoc.jit takes a function, not a {type(wrapped).__name__}",
+                f"ptoc.jit takes a function, not {kind_of(wrapped)}",
                 where=caller_location(),
                 rule="functions",
                 hint="write @ptoc.jit, or @ptoc.jit(target=ptoc.Target(cores=4)), above a function of arrays",

@@ -91,7 +91,9 @@ class Program:
         """The program's IR at a level; a copy, to be changed freely."""
         if level not in self.modules:
             levels = " and ".join([", ".join([*self.modules][:-1]), [*self.modules][-1]])
-            raise ArgumentError(f"no IR level is called {level!r}", hint=f"the levels are {levels}")
+            what = f"no IR level is called {level!r}; the levels are {levels}"
+            hint = "`asm()` is the text of the instructions, `code()` their bytes"
+            raise ArgumentError(what, rule="levels", hint=hint)
         return self.modules[level].clone()
 
     @property

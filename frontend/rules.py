@@ -54,6 +54,7 @@ RULES: dict[str, Rule] = {
     "products": Rule("operands and sum are of one of three classes", _KERNELS, "Products"),
     "transposes": Rule("the machine transposes operands of products, and nothing else", _KERNELS, "Transposes"),
     "pickling": Rule("a kernel is pickled by its name, as functions are", _KERNELS, "Pickling"),
+    "levels": Rule("a program keeps its IR at the levels that it came through", _CLI, "ptoc compile"),
     "ir": Rule("a module has one function, whose arguments are the arrays of a launch", "ir.md", "Compiling IR"),
     # What surrounds a product.
     "accumulation": Rule("TMATMUL_ACC computes C + A @ B in the accumulator's type, once", _EPILOGUES, _SURROUND),

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from ptoc.errors import ArgumentError, caller_location
+from ptoc.errors import ArgumentError, caller_location, kind_of
 
 
 def scatter(dst: Any, byte_displacements: Any, src: Any, mask: Any = True) -> None:
@@ -26,7 +26,7 @@ def scatter(dst: Any, byte_displacements: Any, src: Any, mask: Any = True) -> No
         from ptoc.tracing import Tracer, about, unsupported
 
         if not isinstance(dst, Tracer):
-            raise unsupported(f"ptoc.scatter into a {type(dst).__name__}", hint="scatter into an array")
+            raise unsupported(f"ptoc.scatter into {kind_of(dst)}", hint="scatter into an array")
         with about("scatter", dst, byte_displacements, src):
             functions.scatter(dst, byte_displacements, src, mask)
         return

@@ -10,7 +10,7 @@ import numpy.typing as npt
 
 from ptoc.arrays import ArraySpec, copy_with_strides
 from ptoc.comparing import UNORDERED, Mismatch, canonical_bits, first_mismatch, pattern, ulp_distance
-from ptoc.errors import ArgumentError
+from ptoc.errors import ArgumentError, kind_of
 from ptoc.kernel import KERNEL_FIRST, Call, Kernel, jit
 from ptoc.launch import address_of, check_arguments, run
 
@@ -136,7 +136,7 @@ def validate(kernel: Any, *args: Any, **kwargs: Any) -> Report:
     if not isinstance(kernel, Kernel):
         if not callable(kernel):
             raise ArgumentError(
-                f"validate takes a kernel, not a {type(kernel).__name__}", rule="arguments", hint=KERNEL_FIRST
+                f"validate takes a kernel, not {kind_of(kernel)}", rule="arguments", hint=KERNEL_FIRST
             )
         kernel = jit(kernel)
     call = kernel.bind(args, kwargs)

@@ -31,7 +31,7 @@ DEFAULT_LOAD_ADDRESS = 0x10000
 
 def _require(value: object, kind: type | UnionType, what: str) -> None:
     if not isinstance(value, kind) or isinstance(value, bool):
-        raise TypeError(f"{what}, not a {type(value).__name__}")
+        raise TypeError(f"{what}, not {type(value).__name__}")
 
 
 class Machine:

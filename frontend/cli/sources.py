@@ -13,7 +13,7 @@ from typing import Any, NoReturn
 
 from ptoc.cli.complaints import user_code
 from ptoc.definition import Definition
-from ptoc.errors import InputError, SourceLocation
+from ptoc.errors import InputError, SourceLocation, kind_of
 from ptoc.kernel import Kernel
 
 REFERENCE = "FILE.py[:kernel]"
@@ -44,7 +44,7 @@ class Selection:
             return (given,)
         if not isinstance(given, tuple | list):
             where = Definition(self.module.inputs).result
-            _reject_inputs(self.file, f"returns a {type(given).__name__}", where)
+            _reject_inputs(self.file, f"returns {kind_of(given)}", where)
         return tuple(given)
 
 

@@ -191,7 +191,7 @@ BAD_FILES = {
         "the example inputs of linear.py: inputs() is missing\nhelp: define inputs()",
     ),
     "inputs for another": (PAIR + INPUTS_OF_ONE, "linear.py:keep", "inputs() has no arrays for keep"),
-    "inputs are no arrays": (PAIR + "\ndef inputs():\n    return 7\n", "linear.py:keep", "inputs() returns a int"),
+    "inputs are no arrays": (PAIR + "\ndef inputs():\n    return 7\n", "linear.py:keep", "inputs() returns an int"),
     "too few inputs": (
         PAIR + "\ndef inputs():\n    return np.float32([1])\n",
         "linear.py:keep",

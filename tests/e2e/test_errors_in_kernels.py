@@ -209,7 +209,7 @@ def test_a_python_value_is_bound_by_a_closure_not_by_an_argument() -> None:
 
 def test_bad_arrays_are_named_by_parameter() -> None:
     kernel, good = ptoc.jit(starred), f32(3)
-    with pytest.raises(ArgumentError, match="argument last is a int"):
+    with pytest.raises(ArgumentError, match="argument last is an int"):
         kernel(good, good, last=1)
     with pytest.raises(ArgumentError, match="argument x1 is a list"):
         kernel(good, good, [1], last=good)

@@ -143,8 +143,8 @@ def test_a_kernel_inside_of_a_function_is_refused() -> None:
 
 WRONG_KINDS: dict[str, tuple[Callable[[], Any], type[Exception], str]] = {
     "target": (lambda: ptoc.jit(target="x")(lambda x: x), ArgumentError, "the target of kernel is a str"),
-    "target of zero": (lambda: ptoc.jit(target=0)(lambda x: x), ArgumentError, "the target of kernel is a int"),
-    "no function": (lambda: ptoc.jit(3), ArgumentError, "ptoc.jit takes a function, not a int"),
+    "target of zero": (lambda: ptoc.jit(target=0)(lambda x: x), ArgumentError, "the target of kernel is an int"),
+    "no function": (lambda: ptoc.jit(3), ArgumentError, "ptoc.jit takes a function, not an int"),
     "options": (lambda: ptoc.jit(options={"fast": 1})(lambda x: x), ArgumentError, "no compile option"),
     "options of another kind": (lambda: ptoc.jit(options="fast")(lambda x: x), ArgumentError, "no compile option"),
     "cores": (lambda: ptoc.Target(cores="2"), ArgumentError, "a machine has 1 to 1024 cores, not '2'"),
@@ -155,13 +155,13 @@ WRONG_KINDS: dict[str, tuple[Callable[[], Any], type[Exception], str]] = {
     "dtype": (lambda: ptoc.spec((2, 3), "float31"), ArgumentError, "numpy has no dtype called float31"),
     "shape": (lambda: ptoc.spec("23", "float32"), ArgumentError, "is no shape"),
     "specification": (lambda: positive.compile((2, 3)), ArgumentError, "x is a tuple, not a ptoc.spec"),
-    "validate": (lambda: ptoc.validate(3), ArgumentError, "validate takes a kernel, not a int"),
-    "machine": (lambda: ptoc.runtime.Machine(cores="2"), TypeError, "cores is a number of cores, not a str"),
-    "memory": (lambda: ptoc.runtime.Machine(memory=64), TypeError, "memory is a ptoc.runtime.Memory, not a int"),
+    "validate": (lambda: ptoc.validate(3), ArgumentError, "validate takes a kernel, not an int"),
+    "machine": (lambda: ptoc.runtime.Machine(cores="2"), TypeError, "cores is a number of cores, not str"),
+    "memory": (lambda: ptoc.runtime.Machine(memory=64), TypeError, "memory is a ptoc.runtime.Memory, not int"),
     "code": (lambda: ptoc.runtime.Machine().load("BSTOP"), TypeError, "code is bytes"),
     "image": (lambda: ptoc.runtime.Machine().load_image("BSTOP"), TypeError, "image is bytes"),
-    "assembly": (lambda: ptoc.backend.assemble(b"BSTOP"), TypeError, "assemble takes text, not a bytes"),
-    "disassembly": (lambda: ptoc.backend.disassemble("BSTOP"), TypeError, "disassemble takes bytes, not a str"),
+    "assembly": (lambda: ptoc.backend.assemble(b"BSTOP"), TypeError, "assemble takes text, not bytes"),
+    "disassembly": (lambda: ptoc.backend.disassemble("BSTOP"), TypeError, "disassemble takes bytes, not str"),
 }
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+import ml_dtypes
 import numpy as np
 import pytest
 
@@ -95,3 +96,37 @@ def test_wrong_specifications_are_argument_errors(make: Callable[[], Any]) -> No
 def test_a_dtype_that_does_not_exist() -> None:
     with pytest.raises(ptoc.UnsupportedError, match="bogus"):
         ptoc.jit(lambda a: a.astype("bogus"))(np.zeros(3, np.float32))
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message", "hint"),
+    [
+        ({"z": 1}, "has no parameter called 'z'", "its parameters are left, right"),
+        ({"rihgt": 1}, "has no parameter called 'rihgt'", "did you mean right?"),
+        ({"right": 1, "cores": 4}, "has no parameter called 'cores'", "target=ptoc.Target(cores=...)"),
+        ({}, "missing a required argument: 'right'", "give one array for each parameter"),
+    ],
+)
+def test_keywords_that_are_no_parameters(arguments: dict[str, Any], message: str, hint: str) -> None:
+    @ptoc.jit
+    def product(left: Any, right: Any) -> Any:
+        return left @ right
+
+    array = np.ones((2, 2), np.float16)
+    with pytest.raises(ptoc.ArgumentError, match=message) as caught:
+        ptoc.validate(product, array, **dict.fromkeys(arguments, array))
+    assert hint in (caught.value.hint or "")
+
+
+@pytest.mark.parametrize("dtype", ["int4", "float8_e4m3fn"])
+def test_dtypes_that_only_results_have(dtype: str) -> None:
+    for given in (dtype, getattr(ml_dtypes, dtype)):
+        with pytest.raises(ptoc.ArgumentError, match=f"dtype {dtype}, which only results have") as caught:
+            ptoc.spec((4, 4), given)
+        assert f".astype(ml_dtypes.{dtype})" in (caught.value.hint or "")
+
+
+def test_levels_that_a_program_does_not_have() -> None:
+    program = ptoc.jit(lambda a: a > 0).compile(ptoc.spec((4, 4), "float32"))
+    with pytest.raises(ptoc.ArgumentError, match="no IR level is called 'foo'; the levels are nd, tile and pto"):
+        program.ir("foo")  # type: ignore[arg-type]
