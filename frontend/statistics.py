@@ -29,6 +29,7 @@ from ptoc.passes.planning.cost import streamed_bound
 from ptoc.passes.planning.shapes import MatmulShape
 from ptoc.passes.release_shared import peak_shared_bytes
 from ptoc.passes.rewriting import the_function
+from ptoc.stretches import cut, size_operands
 
 if TYPE_CHECKING:
     from ptoc.program import Program
@@ -112,9 +113,20 @@ class _Costs:
         for argument, initial, _, _ in carried:
             self.values[argument] = self.values[initial]
         total: Counter[str] = Counter()
-        if counter in self.sizes or any(argument in self.sizes for argument, *_ in carried):
+        if any(argument in self.sizes for argument, *_ in carried):
             for self.values[counter] in steps:
                 total += self._iteration(op, carried)
+        elif counter in self.sizes:
+            pending = [range(len(steps))] if steps else []
+            while pending:
+                stretch = pending.pop()
+                end = cut(op, steps, stretch, self.sizes, self.values)
+                if end is not None:
+                    pending += [range(end, stretch.stop), range(stretch.start, end)]
+                    continue
+                self.values[counter] = steps[stretch.start]
+                once = self._iteration(op, carried)
+                total += Counter({key: count * len(stretch) for key, count in once.items()})
         elif steps:
             self.values[counter] = steps.start
             once = self._iteration(op, carried)
@@ -210,12 +222,7 @@ def _size_slice(block: Block) -> set[SSAValue]:
     found: set[SSAValue] = set()
     pending: list[SSAValue] = []
     for op in block.walk():
-        if isinstance(op, tile.MatmulOp):
-            pending += [op.m, op.n, op.k]
-        elif isinstance(op, tile.LoadOp | tile.LoadSharedOp | tile.StoreOp | tile.CompareOp | tile.ScatterOp):
-            pending += [op.rows, op.cols]
-        elif isinstance(op, tile.OperationOp):
-            pending += op.size
+        pending += size_operands(op)
     while pending:
         value = pending.pop()
         if value in found:
