@@ -114,9 +114,7 @@ class _Layout:
     """The first pass: bytes with the branches still open, and where everything stands."""
 
     section: SectionName = "text"
-    contents: dict[SectionName, bytearray] = field(
-        default_factory=lambda: {"text": bytearray(), "data": bytearray()}
-    )
+    contents: dict[SectionName, bytearray] = field(default_factory=lambda: {"text": bytearray(), "data": bytearray()})
     labels: dict[str, tuple[SectionName, int]] = field(default_factory=dict)
     branches: list[_Branch] = field(default_factory=list)
     lines: list[LineRow] = field(default_factory=list)

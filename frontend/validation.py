@@ -135,9 +135,7 @@ def validate(kernel: Any, *args: Any, **kwargs: Any) -> Report:
     """
     if not isinstance(kernel, Kernel):
         if not callable(kernel):
-            raise ArgumentError(
-                f"validate takes a kernel, not {kind_of(kernel)}", rule="arguments", hint=KERNEL_FIRST
-            )
+            raise ArgumentError(f"validate takes a kernel, not {kind_of(kernel)}", rule="arguments", hint=KERNEL_FIRST)
         kernel = jit(kernel)
     call = kernel.bind(args, kwargs)
     arrays, names = call.arrays, call.names

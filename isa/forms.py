@@ -91,9 +91,7 @@ class Field:
         return word
 
 
-def bits(
-    name: str, lsb: int, width: int, *, signed: bool = False, allowed: Iterable[int] | None = None
-) -> Field:
+def bits(name: str, lsb: int, width: int, *, signed: bool = False, allowed: Iterable[int] | None = None) -> Field:
     """A field of adjacent bits."""
     return Field(name, ((lsb, 0, width),), signed, None if allowed is None else frozenset(allowed))
 

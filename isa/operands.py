@@ -82,9 +82,7 @@ def _suffix(names: Mapping[str, int]) -> Operand:
 def _read_tile(text: str) -> Values:
     hand, number = registers.HANDS.index(text[0].upper()), int(text[1:].lstrip("#"))
     if not 1 <= number <= registers.GENERATIONS:
-        raise EncodingError(
-            f"{text} names no tile: the number is the recency, 1 (newest) to {registers.GENERATIONS}"
-        )
+        raise EncodingError(f"{text} names no tile: the number is the recency, 1 (newest) to {registers.GENERATIONS}")
     return (registers.tile_selector(hand, number),)
 
 
@@ -205,9 +203,7 @@ KINDS: dict[str, Operand] = {
         _ALIASED_GPRS,
         r"[A-Za-z]\w*(?:#[0-9])?",
     ),
-    "destination": _named(
-        "a destination register, t or u", {**registers.GPR, "u": 30, "t": 31}, _ALIASED_GPRS
-    ),
+    "destination": _named("a destination register, t or u", {**registers.GPR, "u": 30, "t": 31}, _ALIASED_GPRS),
     "arithmetic": _suffix({"sw": 0, "uw": 1, "neg": 2, "": 3}),
     "logical": _suffix({"sw": 0, "uw": 1, "not": 2, "": 3}),
     "compare": _suffix({"": 0, "sw": 1, "uw": 2}),
@@ -223,12 +219,8 @@ KINDS: dict[str, Operand] = {
     "hand": _named(
         "a hand T, U, M or N", {hand: code for code, hand in enumerate(registers.HANDS)}, pattern="[A-Za-z]"
     ),
-    "shared": Operand(
-        "a Shared name S0..S63", r"S[0-9]{1,9}", lambda v: f"S{v[0]}", lambda text: (int(text[1:]),)
-    ),
-    "mask": Operand(
-        "four mask digits such as 1111", r"[01]{4}(?!\d)", lambda v: _mask_text(v[0]), _read_mask
-    ),
+    "shared": Operand("a Shared name S0..S63", r"S[0-9]{1,9}", lambda v: f"S{v[0]}", lambda text: (int(text[1:]),)),
+    "mask": Operand("four mask digits such as 1111", r"[01]{4}(?!\d)", lambda v: _mask_text(v[0]), _read_mask),
     "size": Operand("a size code such as 3", r"[0-9]{1,9}", lambda v: str(v[0]), _read_size),
     "last": Operand(
         "last",
@@ -239,9 +231,7 @@ KINDS: dict[str, Operand] = {
     ),
     "layout": _named("a layout such as NORM or ND2M32", {code.name: int(code) for code in LayoutCode}),
     "pad": _named("Zero, Max, Min or Null", {"Zero": 0, "Max": 1, "Min": 2, "Null": 3}),
-    "cmode": _named(
-        "EQ, NE, LT, GT, LE or GE", {"EQ": 0, "NE": 1, "LT": 2, "GT": 3, "LE": 4, "GE": 5}, {"None": 0}
-    ),
+    "cmode": _named("EQ, NE, LT, GT, LE or GE", {"EQ": 0, "NE": 1, "LT": 2, "GT": 3, "LE": 4, "GE": 5}, {"None": 0}),
     "rmode": _named("a rounding mode such as Default or RNE", _ROUNDINGS),
     "prequant": _named("None or a PreQuantMode number", _numbers({"None": 0}, 64), {"0": 0}, _INT_OR_NAME),
     "relu": _named(

@@ -87,9 +87,7 @@ def _rows() -> Iterator[TileOperation]:
 
 ALL: tuple[TileOperation, ...] = tuple(_rows())
 BY_NAME: dict[str, TileOperation] = {op.name: op for op in ALL}
-BY_SELECTOR: dict[tuple[Family, int, int], TileOperation] = {
-    (op.family, op.mode, op.function): op for op in ALL
-}
+BY_SELECTOR: dict[tuple[Family, int, int], TileOperation] = {(op.family, op.mode, op.function): op for op in ALL}
 _BY_START: dict[str, TileOperation] = {op.start: op for op in ALL if op.family != "TEPL"}
 
 

@@ -30,9 +30,7 @@ def _long(name: str, signed: bool = False) -> Field:
     return Field(name, ((28, 0, 20), (4, 20, 12)), signed)
 
 
-def _scalar(
-    key: str, length: int, match: int, fields: tuple[Field, ...], operands: str, tier: Tier = "core"
-) -> Form:
+def _scalar(key: str, length: int, match: int, fields: tuple[Field, ...], operands: str, tier: Tier = "core") -> Form:
     return form(key, length, match, fields, f"{key.lower()} {operands}", kind="scalar", tier=tier)
 
 

@@ -203,9 +203,7 @@ class Syntax:
     @cached_property
     def templates(self) -> dict[str, tuple[Template, ...]]:
         """The templates of every form, by its key."""
-        return {
-            form.key: tuple(Template(text, form, self._kinds) for text in form.syntax) for form in self._forms
-        }
+        return {form.key: tuple(Template(text, form, self._kinds) for text in form.syntax) for form in self._forms}
 
     def names(self, form: Form, field: str) -> Mapping[str, int]:
         """The names of a field's values in the text of a form; none where an operand spans several fields."""

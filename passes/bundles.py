@@ -126,9 +126,7 @@ def scatter(op: tile.ScatterOp, base: int, dims: Sequence[Instruction]) -> list[
     return [start, *dims, col, make("B.IOR", RegSrc0=base), *_bindings(op), STOP]
 
 
-def operation(
-    op: tile.OperationOp, dims: Sequence[Instruction], registers: Sequence[int]
-) -> list[Instruction]:
+def operation(op: tile.OperationOp, dims: Sequence[Instruction], registers: Sequence[int]) -> list[Instruction]:
     """Any operation by its schema; ``dims`` are LB0 and LB1, ``registers`` those of B.IOR."""
     isa, dtype = op.isa, op.dtype
     if isa.family == "TEPL":

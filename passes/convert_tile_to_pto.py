@@ -90,9 +90,7 @@ def _lower(ctx: Context, module: ModuleOp, function: func.FuncOp, data: Sequence
     return lowering
 
 
-def _first_that_fits(
-    ctx: Context, module: ModuleOp, function: func.FuncOp, data: Sequence[tile.GlobalOp]
-) -> _Lowering:
+def _first_that_fits(ctx: Context, module: ModuleOp, function: func.FuncOp, data: Sequence[tile.GlobalOp]) -> _Lowering:
     many = len(function.body.block.args) > len(abi.ARGUMENT_REGISTERS)
     for fallback in (*_FALLBACKS, None):
         for arena in (True,) if many else (False, True):

@@ -283,9 +283,7 @@ class SharedProduct:
         c = self.product.c
         assert c is not None
 
-        def accumulator(
-            lane: Lane, row: Index, slot: _Slot, e: Emitter, number: Index, queues: Queues
-        ) -> Queues:
+        def accumulator(lane: Lane, row: Index, slot: _Slot, e: Emitter, number: Index, queues: Queues) -> Queues:
             rows, pes, rest = _share(lane)
             size = (rows, slot.width)
             acc = c.load(e, _pe_row(e, lane, row, number), slot.col, size, pes, self._type(lane), rest)

@@ -67,4 +67,3 @@ class TileMatmul(ModulePass):
             raise DoesNotFit("the loops of Local operands alone find no maxima")
         else:
             yield LocalProduct.plan(product, Rectangle(0, 0, shape.m, shape.n))
-

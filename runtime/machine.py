@@ -260,7 +260,6 @@ class Machine:
             if watch is not None:
                 yield processor, watch.writers
 
-
     def wrote(self, address: int) -> Wrote | None:
         """Who wrote the byte at an address last, as far as a watch has looked on; of several cores the first one."""
         region = self.memory.region_of(address, 1)

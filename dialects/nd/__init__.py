@@ -54,6 +54,27 @@ from ptoc.dialects.attributes import (
     verify_array_type,
 )
 from ptoc.dialects.batching import Batch, BatchAttr, RowAxes, RowAxesAttr, batch_attr, count, matrices, rows_of
+from ptoc.dialects.nd.tensors import (
+    FOLDS,
+    TENSOR_ATTRIBUTES,
+    TENSOR_OPERATIONS,
+    TENSOR_OPS,
+    ElementwiseOp,
+    ExpandOp,
+    FoldOp,
+    GatherOp,
+    IotaOp,
+    LoadViewOp,
+    OperationOp,
+    ReduceOp,
+    Reduction,
+    ReshapeOp,
+    View,
+    ViewAttr,
+    verify_places,
+    verify_view,
+    whole,
+)
 from ptoc.dialects.postprocessing import NOTHING, Post, PostAttr, post_attr
 from ptoc.isa import dtypes
 from ptoc.isa.dtypes import DType
@@ -141,6 +162,56 @@ class StoreOp(WriteOperation):
         verify_array_type(self.dest.type)
         if _shape(self.value) != _shape(self.dest) or _element(self.value) != _element(self.dest):
             raise VerifyException("the stored tensor has the shape and element type of the array")
+
+
+@irdl_op_definition
+class StoreViewOp(WriteOperation):
+    """Write a tensor to the elements of a view, none of which is there twice; a mask becomes bytes 0 and 1."""
+
+    name = "nd.store_view"
+    value = operand_def(AnyTensorTypeConstr)
+    dest = operand_def(MemRefType)
+    view = prop_def(ViewAttr)
+    assembly_format = f"$value `,` $dest `view` $view {_CORES} attr-dict `:` type($value) `->` type($dest)"
+    traits = traits_def(MemoryWriteEffect())
+
+    def __init__(self, value: SSAValue, dest: SSAValue, view: View | None = None) -> None:
+        view = view or whole(cast(MemRefType, dest.type))
+        super().__init__(operands=[value, dest], properties={"view": ViewAttr(view)})
+
+    def verify_(self) -> None:
+        verify_view(self.dest, self.value, self.view.data)
+        if not self.view.data.distinct:
+            raise VerifyException("an element is written once")
+
+
+@irdl_op_definition
+class StoreAtOp(WriteOperation):
+    """Write a tensor at byte displacements from the first element of an array, under a mask if there is one.
+
+    Where two elements meet, the last one in row-major order stays.
+    """
+
+    name = "nd.store_at"
+    value = operand_def(AnyTensorTypeConstr)
+    dest = operand_def(MemRefType)
+    displacements = operand_def(AnyTensorTypeConstr)
+    mask = opt_operand_def(AnyTensorTypeConstr)
+    assembly_format = (
+        f"$value `,` $dest `at` $displacements (`where` $mask^)? {_CORES} attr-dict "
+        "`:` type($value) `->` type($dest) `,` type($displacements) (`,` type($mask)^)?"
+    )
+    traits = traits_def(MemoryWriteEffect())
+
+    def __init__(self, value: SSAValue, dest: SSAValue, displacements: SSAValue, mask: SSAValue | None = None) -> None:
+        super().__init__(operands=[value, dest, displacements, mask])
+
+    def verify_(self) -> None:
+        verify_places(self.dest, self.displacements, self.value)
+        if self.mask is not None:
+            _verify_mask(self.mask)
+            if _shape(self.mask) != _shape(self.value):
+                raise VerifyException("mask and value have one shape")
 
 
 @irdl_op_definition
@@ -759,7 +830,24 @@ class CastOp(IRDLOperation):
             raise VerifyException("a cast keeps the shape")
 
 
-__all__ = [name for name in dir() if name.endswith("Op")]
+__all__ = [
+    "FOLDS",
+    "TENSOR_OPERATIONS",
+    "TENSOR_OPS",
+    "ElementwiseOp",
+    "ExpandOp",
+    "FoldOp",
+    "GatherOp",
+    "IotaOp",
+    "LoadViewOp",
+    "OperationOp",
+    "ReduceOp",
+    "Reduction",
+    "ReshapeOp",
+    "View",
+    "whole",
+]
+__all__ += [name for name in dir() if name.endswith("Op")]
 
 ND = Dialect(
     "nd",
@@ -789,7 +877,10 @@ ND = Dialect(
         MaxOp,
         CastOp,
         HiF8Op,
+        *TENSOR_OPS,
+        StoreViewOp,
+        StoreAtOp,
     ],
-    [HiF8Type, PredicateAttr, BitsAttr, RowAttr, PostAttr, RoundingAttr, BatchAttr, RowAxesAttr],
+    [*TENSOR_ATTRIBUTES, HiF8Type, PredicateAttr, BitsAttr, RowAttr, PostAttr, RoundingAttr, BatchAttr, RowAxesAttr],
 )
 """The dialect, for an xDSL context."""

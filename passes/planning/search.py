@@ -308,9 +308,7 @@ def _plans(shape: MatmulShape, budget: _Budget, *, head: int, pes: int = PE_COUN
             yield plan
 
 
-def _bands(
-    shape: MatmulShape, cut: Sequence[_Rows], budget: _Budget, head: int
-) -> list[tuple[Band, Cost] | None]:
+def _bands(shape: MatmulShape, cut: Sequence[_Rows], budget: _Budget, head: int) -> list[tuple[Band, Cost] | None]:
     """The best band for each part of a cut.
 
     Aged-out hands of earlier bands still hold a cell per generation, and their Shared tiles one each, so a band that
@@ -538,9 +536,7 @@ def _even(full: int, live: int, group_rows: int) -> list[_Counts]:
     return [(repeat, ((groups, group_rows),)), *([(1, ((left, group_rows),))] if left else [])]
 
 
-def _local_band(
-    shape: MatmulShape, pool: int, rows: _Counts, columns: Columns, pes: int
-) -> tuple[Band, Cost] | None:
+def _local_band(shape: MatmulShape, pool: int, rows: _Counts, columns: Columns, pes: int) -> tuple[Band, Cost] | None:
     """Row blocks with Local operands on some PEs, as deep as the pool allows."""
     repeat, counts = rows
     lanes = _lanes(counts, 1, HANDS_BESIDE_LOCAL, pes)

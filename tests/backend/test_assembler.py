@@ -176,11 +176,7 @@ def test_listing_shows_addresses_and_source(tmp_path: Path) -> None:
     image = encode([Location(str(file), 2, 3), Label("go"), Inst(make("BSTOP"))])
     listing = disassemble(pack(image), origin=0x10000, source=True)
     assert listing == (
-        "    .text\n"
-        "go:\n"
-        f"// {file}:2: second(x)\n"
-        f"    .loc {json.dumps(str(file))} 2 3\n"
-        f"{'    BSTOP':<56}// 0x10000\n"
+        f"    .text\ngo:\n// {file}:2: second(x)\n    .loc {json.dumps(str(file))} 2 3\n{'    BSTOP':<56}// 0x10000\n"
     )
 
 

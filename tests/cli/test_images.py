@@ -81,7 +81,7 @@ def test_a_damaged_image_is_one_message(command: str, image: str, ptoc: Run, wri
     write(Path(image).read_bytes()[:-100], "cut.img")
     result = ptoc(command, "cut.img")
     assert (result.status, result.out) == (1, "")
-    assert result.err .startswith("cut.img: the section table reaches beyond the end of the file\nrule: assembly: ")
+    assert result.err.startswith("cut.img: the section table reaches beyond the end of the file\nrule: assembly: ")
 
 
 @pytest.mark.parametrize("command", ["dis", "sim"])

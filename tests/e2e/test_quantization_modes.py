@@ -70,9 +70,7 @@ def test_no_mode_is_missing() -> None:
         assert code == 0 or (code in (FLOAT if mode.source is not None and mode.source.is_float else INTEGER))
 
 
-@pytest.mark.parametrize(
-    ("code", "integer"), [*((code, False) for code in FLOAT), *((code, True) for code in INTEGER)]
-)
+@pytest.mark.parametrize(("code", "integer"), [*((code, False) for code in FLOAT), *((code, True) for code in INTEGER)])
 def test_a_kernel_selects_the_mode(code: int, integer: bool) -> None:
     epilogue = (INTEGER if integer else FLOAT)[code]
     arrays = (integers if integer else floats)((5, 3, 2))

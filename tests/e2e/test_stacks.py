@@ -305,9 +305,7 @@ def test_what_does_not_fit_is_refused() -> None:
     with pytest.raises(ShapeError, match="7 columns do not meet 5 rows"):
         compiled((7,), (2, 5, 9))
     with pytest.raises(UnsupportedError, match="transposes of a stack"):
-        ptoc.jit(lambda a: np.where(a.mT > 0, 1.0, 0.0)).compile(
-            ptoc.spec((2, 5, 7), F32)
-        )
+        ptoc.jit(lambda a: np.where(a.mT > 0, 1.0, 0.0)).compile(ptoc.spec((2, 5, 7), F32))
     with pytest.raises(UnsupportedError, match="reversing the axes"):
         ptoc.jit(lambda a, b: a.T @ b).compile(ptoc.spec((2, 5, 7), F16), ptoc.spec((2, 5, 7), F16))
     with pytest.raises(UnsupportedError, match="broadcasting"):

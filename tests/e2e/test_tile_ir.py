@@ -134,7 +134,7 @@ PLAIN = ["norm", "dn", "zn", "nz"]
 
 def blocks(body: str, out: tuple[int, int]) -> str:
     """A function on 64 x 32 floats, 16 rows on each PE, of which ``body`` makes a %result of the shape ``out``."""
-    to = f'memref<{4 * out[0]}x{out[1]}xf32>'
+    to = f"memref<{4 * out[0]}x{out[1]}xf32>"
     return f"""func.func @kernel(%m: memref<64x32xf32>, %out: {to} {{ptoc.kind = "output"}}) {{
     %rows = arith.constant 16 : index
     %cols = arith.constant 32 : index
@@ -170,10 +170,13 @@ ENDS = [(a, b) for a in PLAIN for b in PLAIN if a != b or a == "norm"]
 
 @pytest.mark.parametrize(("source", "between"), ENDS)
 def test_a_conversion_between_layouts(source: str, between: str) -> None:
-    body = loaded(source) + f"""%i = tile.operation "TCVT" %x size %cols, %rows pes 4
+    body = (
+        loaded(source)
+        + f"""%i = tile.operation "TCVT" %x size %cols, %rows pes 4
     : !tile.tile<16x32xf32, {source}> -> !tile.tile<16x32xsi32, {between}>
     %result = tile.operation "TCVT" %i size %cols, %rows pes 4
     : !tile.tile<16x32xsi32, {between}> -> !tile.tile<16x32xf32, norm>"""
+    )
     x = matrix() * 100
     assert_same(run(blocks(body, (16, 32)), x), x.astype(np.int32).astype(F32))
 
@@ -182,10 +185,14 @@ def test_a_conversion_between_layouts(source: str, between: str) -> None:
 @pytest.mark.parametrize("right", PLAIN)
 @pytest.mark.parametrize("result", PLAIN)
 def test_sources_of_any_layout(left: str, right: str, result: str) -> None:
-    body = loaded(left) + loaded(right, "y") + f"""%z = tile.operation "TCONCAT" %x, %y size %wide, %rows pes 4
+    body = (
+        loaded(left)
+        + loaded(right, "y")
+        + f"""%z = tile.operation "TCONCAT" %x, %y size %wide, %rows pes 4
     : !tile.tile<16x32xf32, {left}>, !tile.tile<16x32xf32, {right}> -> !tile.tile<16x64xf32, {result}>
     %result = tile.operation "TTRANS" %z size %rows, %wide pes 4
     : !tile.tile<16x64xf32, {result}> -> !tile.tile<64x16xf32, norm>"""
+    )
     x = matrix()
     wanted = np.concatenate([np.concatenate([part, part], axis=1).T for part in np.split(x, 4)])
     assert_same(run(blocks(body, (64, 16)), x), wanted)
@@ -244,24 +251,30 @@ def test_elements_are_scattered() -> None:
 
 
 def test_rows_are_sorted_with_their_places() -> None:
-    body = loaded("norm") + """%s, %i = tile.operation "TSORT" %x size %cols pes 4
+    body = (
+        loaded("norm")
+        + """%s, %i = tile.operation "TSORT" %x size %cols pes 4
     : !tile.tile<16x32xf32, norm> -> !tile.tile<16x32xf32, norm>, !tile.tile<16x32xui32, norm>
     %n = tile.operation "TCVT" %i size %cols, %rows pes 4
     : !tile.tile<16x32xui32, norm> -> !tile.tile<16x32xf32, norm>
     %result = tile.operation "TADD" %s, %n size %cols, %rows pes 4
     : !tile.tile<16x32xf32, norm>, !tile.tile<16x32xf32, norm> -> !tile.tile<16x32xf32, norm>"""
+    )
     x = matrix()
     assert_same(run(blocks(body, (16, 32)), x), np.sort(x, axis=1) + x.argsort(axis=1).astype(F32))
 
 
 def test_a_scalar_may_differ_between_pes() -> None:
     """Every PE takes the tile of the next one."""
-    body = loaded("norm") + """%one = arith.constant 1 : index
+    body = (
+        loaded("norm")
+        + """%one = arith.constant 1 : index
     %three = arith.constant 3 : index
     %next = arith.addi %pe, %one : index
     %peer = arith.andi %next, %three : index
     %result = tile.operation "GMOV" %x scalars %peer pes 4
     : !tile.tile<16x32xf32, norm> -> !tile.tile<16x32xf32, norm>"""
+    )
     x = matrix()
     assert_same(run(blocks(body, (16, 32)), x), np.roll(x, -16, axis=0))
 

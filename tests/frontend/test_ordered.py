@@ -147,9 +147,7 @@ def test_float16_conversion_takes_the_nearest(x: Array) -> None:
         distance = abs(value - float(result))
         neighbours = [np.nextafter(result, np.float16(side * np.inf)) for side in (-1, 1)]
         for neighbour in neighbours:
-            other = abs(
-                value - (float(neighbour) if np.isfinite(neighbour) else np.copysign(65536, neighbour))
-            )
+            other = abs(value - (float(neighbour) if np.isfinite(neighbour) else np.copysign(65536, neighbour)))
             assert distance < other or (distance == other and not int(result.view(np.uint16)) & 1)
 
 

@@ -175,9 +175,7 @@ def test_random_shapes_stay_near_the_bound(types: tuple[DType, DType, DType], se
 @example(13, 69, 522, 2, HALF)
 @example(11, 83, 1237, 1, BYTES)
 @example(11, 793, 66, 1, HALF)
-def test_thin_products_are_read_once(
-    thin: int, x: int, y: int, place: int, types: tuple[DType, DType, DType]
-) -> None:
+def test_thin_products_are_read_once(thin: int, x: int, y: int, place: int, types: tuple[DType, DType, DType]) -> None:
     """Widths and depths that are no powers of two take Local operands; of these every PE reads its own B."""
     sizes = [x, y]
     sizes.insert(place, thin)

@@ -135,5 +135,3 @@ class Indexed(Bundles):
         if rng.random() < 0.04:
             commands.append(b.iot(self.mask, 0))
         return [b.start(self.name, self.dtype), *commands]
-
-

@@ -68,9 +68,7 @@ def _tiles(machine: Reference, bundle: Bundle, pe: int) -> list[Tile]:
     return tiles
 
 
-def _allocated(
-    machine: Reference, bundle: Bundle, pe: int, described: list[tuple[str, int, int, int]]
-) -> list[Tile]:
+def _allocated(machine: Reference, bundle: Bundle, pe: int, described: list[tuple[str, int, int, int]]) -> list[Tile]:
     binders = [b for b in bundle.locals if b.size]
     outs = [norm_tile(t, size(b.size), *shape, ALLOCATION) for b, (t, *shape) in zip(binders, described)]
     used = [s for b in bundle.locals for s in b.sources]

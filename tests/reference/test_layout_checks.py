@@ -32,6 +32,8 @@ BITS = "BSTART.VEC TCMP, S32; B.DIM LB0, 4; B.DIM LB1, 4; B.IOT T#1, T#1, mask=0
 CUBE = cube("S32", "ND2M16", 2, 4, "->T<1>")
 LONG = load("U64", 4, 4, "->T<2>", "1111", 4)
 EVERYWHERE = load("S32", 4, 4, "->T<1>", "1111", 4)
+
+
 def concat(setup: str = TWO, *shape: int, **more: str) -> str:
     return setup + bundle("SFU TCONCAT, S32", *(shape or (8, 4)), **{"binding": BOTH, **more})
 
