@@ -140,8 +140,8 @@ def operation(op: tile.OperationOp, dims: Sequence[Instruction], registers: Sequ
     if isa.schema.placement is not Placement.NO_TILE and op.layout_code != LayoutCode.NORM:
         fields["Layout"] = op.layout_code
     attributes = [make("B.DATR", **fields)] if given or "Layout" in fields or op.converted is not None else []
-    if op.tiles and isa.schema.dimensions[2] is not None:
-        shaped = op.sources[0] if isa.schema.of_source else op.tiles[0]
+    if (op.tiles or op.sources) and isa.schema.dimensions[2] is not None:
+        shaped = op.sources[0] if isa.schema.of_source or not op.tiles else op.tiles[0]
         dims = [*dims, dimension(2, cast("TileType | tile.PredicateType", shaped.type).cols.data, None)]
     ior = [make("B.IOR", **{f"RegSrc{n}": register for n, register in enumerate(registers)})] if registers else []
     return [start, *attributes, *dims, *ior, *_bindings(op), STOP]

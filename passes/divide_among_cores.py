@@ -5,7 +5,8 @@ Nothing orders the cores of a machine. So a core may only read, and only overwri
 * a write that shares no written array with another one is divided freely, and nothing is said;
 * writes that do, but each visit every such array element by element, are divided in the same way, so that an element
   belongs to one core throughout: they are done ``together``;
-* whatever else meets in an array is done by the first core ``alone``, and so is a scatter, whose targets may meet.
+* whatever else meets in an array, tensors of any rank among it, is done by the first core ``alone``, and so is a
+  scatter, whose targets may meet.
 
     nd.store %0, %tmp : …                            nd.store %0, %tmp together 0 : …
     %1 = nd.load %tmp : …                 becomes    %1 = nd.load %tmp : …
@@ -25,7 +26,7 @@ from xdsl.passes import ModulePass
 
 from ptoc.dialects import nd
 from ptoc.dialects.attributes import shape_2d
-from ptoc.passes.stored_matmuls import Write, write_groups
+from ptoc.passes.stored_matmuls import READS, Write, write_groups
 
 
 @dataclass(frozen=True)
@@ -37,7 +38,7 @@ class DivideAmongCores(ModulePass):
         for number, group in enumerate(_groups(nests)):
             writes = [write for each in group for write in each.writes]
             written, shape = {write.dest for write in writes}, shape_2d(writes[0].dest.type)
-            if len(group) == 1 and not isinstance(writes[0], nd.ScatterOp):
+            if len(group) == 1 and not isinstance(writes[0], nd.ScatterOp | nd.StoreAtOp):
                 continue
             if all(each.visits_by_element(written, shape) for each in group):
                 for write in writes:
@@ -73,11 +74,14 @@ class _Accesses:
 
     def _read(self, value: SSAValue, *, whole: bool) -> None:
         op = cast(Operation, value.owner)
-        if isinstance(op, nd.LoadOp):
+        if isinstance(op, READS):
+            whole = whole or not isinstance(op, nd.LoadOp)
             (self.whole if whole else self.elementwise).add(op.source)
+        if isinstance(op, nd.LoadOp):
             return
         for operand in op.operands:
-            self._read(operand, whole=whole or isinstance(op, nd.MatmulAccOp | nd.BroadcastOp))
+            if isinstance(operand.type, TensorType):
+                self._read(operand, whole=whole or isinstance(op, nd.MatmulAccOp | nd.BroadcastOp))
 
     def meets(self, other: _Accesses) -> bool:
         """Whether one of the two writes what the other reads or writes."""
@@ -85,7 +89,8 @@ class _Accesses:
 
     def visits_by_element(self, written: set[SSAValue], shape: tuple[int, int]) -> bool:
         """Whether an iteration space of ``shape`` touches one element of each ``written`` array at a time."""
-        if any(isinstance(w, nd.ScatterOp) or isinstance(w.value.owner, nd.MatmulAccOp) for w in self.writes):
+        one_by_one = (nd.StoreOp, nd.MaskedStoreOp)
+        if any(not isinstance(w, one_by_one) or isinstance(w.value.owner, nd.MatmulAccOp) for w in self.writes):
             return False
         arrays = (self.written | self.elementwise) & written
         return not self.whole & written and all(shape_2d(array.type) == shape for array in arrays)

@@ -12,21 +12,31 @@ Intermediate arrays are appended to the function's arguments as scratch; the lau
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import cast
 
 from xdsl.context import Context
 from xdsl.dialects import func
 from xdsl.dialects.builtin import MemRefType, ModuleOp, TensorType
-from xdsl.ir import Operation, SSAValue
+from xdsl.ir import Operation, SSAValue, Use
 from xdsl.passes import ModulePass
 from xdsl.rewriter import InsertPoint, Rewriter
 
 from ptoc.dialects import nd
+from ptoc.dialects.nd.tensors import shape_of
 from ptoc.passes.arguments import SCRATCH, append_argument
 from ptoc.passes.diagnostics import reject
+from ptoc.passes.nests import TENSOR_WRITES, Access, NotOneNest, TensorWrite, nest_of, operations_of
 from ptoc.passes.rewriting import erase_dead, the_function
+from ptoc.passes.scratch import (
+    dense,
+    insert_after,
+    insert_before,
+    replace_uses,
+    scratch_for,
+    store_to_scratch,
+)
 from ptoc.passes.stored_matmuls import WRITES, Write, write_groups
 
 
@@ -38,6 +48,7 @@ class MaterializeOperands(ModulePass):
         function = the_function(op)
         _refuse_transposes(function)
         _materialize_results(function)
+        _materialize_tensors(function)
         _materialize_hazards(op, function)
         erase_dead(function.body.block)
 
@@ -95,30 +106,116 @@ def _through_memory(function: func.FuncOp, value: SSAValue, after: Operation) ->
     return load
 
 
+def _materialize_tensors(function: func.FuncOp) -> None:
+    """Store what passes between tensors of any rank and the rest, and what is reshaped, unless it is in memory."""
+    for op in list(function.body.block.ops):
+        if isinstance(op, nd.ReshapeOp) and not op.moves_only_units:
+            _reshape_in_memory(function, op)
+        elif isinstance(op, nd.StoreOp) and isinstance(op.value.owner, nd.TENSOR_OPS):
+            insert_before([nd.StoreViewOp(op.value, op.dest)], op, op)
+            Rewriter.erase_op(op)
+        elif isinstance(op, nd.TENSOR_OPS):
+            uses = [use for use in op.result.uses if not isinstance(use.operation, _OF_TENSORS)]
+            if uses:
+                array = store_to_scratch(function, op.result, op)
+                _load_after(uses, nd.LoadOp(array), op)
+        elif isinstance(op, nd.MatmulAccOp | nd.LoadOp):
+            for result in op.results:
+                uses = [use for use in result.uses if isinstance(use.operation, _OF_TENSORS)]
+                if uses and isinstance(op, nd.LoadOp):
+                    replace_uses(uses, _load_after(uses, nd.LoadViewOp(op.source), op, place=op))
+                elif uses:
+                    array = scratch_for(function, result)
+                    insert_after([nd.StoreOp(result, array)], op, op)
+                    _load_after(uses, nd.LoadViewOp(array), op)
+
+
+_OF_TENSORS = (*nd.TENSOR_OPS, nd.StoreViewOp, nd.StoreAtOp)
+
+
+def _load_after(
+    uses: Sequence[Use], load: nd.LoadOp | nd.LoadViewOp, op: Operation, place: Operation | None = None
+) -> SSAValue:
+    """Insert a load behind the store that follows an operation, or behind ``place``, for some uses."""
+    store = place or op.next_op
+    assert store is not None
+    insert_after([load], store, op)
+    replace_uses(uses, load.result)
+    return load.result
+
+
+def _reshape_in_memory(function: func.FuncOp, op: nd.ReshapeOp) -> None:
+    """Load what is reshaped in its new shape."""
+    owner, view = op.source.owner, dense(shape_of(op.result))
+    assert isinstance(owner, Operation)
+    if isinstance(owner, nd.LoadViewOp) and owner.view.data.dense:
+        load = nd.LoadViewOp(owner.source, replace(view, offset=owner.view.data.offset))
+        place = owner
+    else:
+        array = store_to_scratch(function, op.source, owner)
+        load = nd.LoadViewOp(array, view)
+        assert owner.next_op is not None
+        place = owner.next_op
+    insert_after([load], place, op)
+    op.result.replace_all_uses_with(load.result)
+    Rewriter.erase_op(op)
+
+
 def _materialize_hazards(module: ModuleOp, function: func.FuncOp) -> None:
     """Copy arrays that are overwritten before, or while, a nest reloads them."""
     position = {op: n for n, op in enumerate(function.body.block.ops)}
     writes = [op for op in position if isinstance(op, WRITES)]
     nests = [(group[0], write) for group in write_groups(module) for write in group]
-    copied: set[nd.LoadOp] = set()
+    copied: set[Operation] = set()
     for nest, write in nests:
         for load, elementwise in list(_loads(write)):
             if load in copied:
                 continue
             overwritten = any(
-                other.dest is load.source and position[load] < position[other] < position[nest] for other in writes
+                _may_meet(load, other) and position[load] < position[other] < position[nest] for other in writes
             )
-            if not overwritten and (elementwise or load.source is not write.dest):
+            if not overwritten and (elementwise or not _may_meet(load, write)):
                 continue
             copied.add(load)
-            copy = _through_memory(function, load.result, load)
-            for use in list(load.result.uses):
-                if not (isinstance(use.operation, nd.StoreOp) and use.operation.dest is copy.source):
-                    use.operation.operands[use.index] = copy.result
+            _copy(function, load)
 
 
-def _loads(write: Write) -> Iterator[tuple[nd.LoadOp, bool]]:
-    """The loads a write depends on, and whether each reads only the element that is written."""
+def _copy(function: func.FuncOp, load: nd.LoadOp | nd.LoadViewOp | nd.GatherOp) -> None:
+    """Read from a copy, which is made where the array is read first."""
+    if isinstance(load, nd.GatherOp):
+        whole = nd.LoadViewOp(load.source)
+        insert_before([whole], load, load)
+        load.operands[0] = store_to_scratch(function, whole.result, whole)
+        return
+    if isinstance(load, nd.LoadOp):
+        copy: nd.LoadOp | nd.LoadViewOp = _through_memory(function, load.result, load)
+    else:
+        copy = nd.LoadViewOp(store_to_scratch(function, load.result, load), dense(shape_of(load.result)))
+        assert load.next_op is not None
+        insert_after([copy], load.next_op, load)
+    for use in list(load.result.uses):
+        if not (isinstance(use.operation, nd.StoreOp | nd.StoreViewOp) and use.operation.dest is copy.source):
+            use.operation.operands[use.index] = copy.result
+
+
+def _may_meet(load: nd.LoadOp | nd.LoadViewOp | nd.GatherOp, write: Write) -> bool:
+    """Whether a write may change something that is read: of one array, unless it is from separate stretches of it."""
+    if write.dest is not load.source:
+        return False
+    if isinstance(load, nd.LoadViewOp) and isinstance(write, nd.StoreViewOp):
+        (low, high), (first, last) = load.view.data.ends, write.view.data.ends
+        return low <= last and first <= high
+    return True
+
+
+def _loads(write: Write) -> Iterator[tuple[nd.LoadOp | nd.LoadViewOp | nd.GatherOp, bool]]:
+    """The loads a write depends on, and whether each reads only the element that is written.
+
+    A nest of tensors may read more: it reads all that it folds before it writes the first of it.
+    """
+    if isinstance(write, TENSOR_WRITES):
+        yield from _tensor_loads(write)
+        return
     elementwise = not isinstance(write, nd.ScatterOp)
 
     def walk(value: SSAValue, elementwise: bool) -> Iterator[tuple[nd.LoadOp, bool]]:
@@ -142,3 +239,13 @@ def _loads(write: Write) -> Iterator[tuple[nd.LoadOp, bool]]:
     for operand in write.operands:
         if isinstance(operand.type, TensorType):
             yield from walk(operand, elementwise)
+
+
+def _tensor_loads(write: TensorWrite) -> Iterator[tuple[nd.LoadViewOp | nd.GatherOp, bool]]:
+    try:
+        accesses: Mapping[Operation, Access] = nest_of(write).accesses
+    except NotOneNest:
+        accesses = {}
+    for op in operations_of(write):
+        if isinstance(op, nd.LoadViewOp | nd.GatherOp):
+            yield op, op in accesses and accesses[op] == accesses.get(write)

@@ -13,11 +13,11 @@ from xdsl.dialects.builtin import ModuleOp
 from ptoc.passes import PASSES
 
 STAGES: dict[str, tuple[str, ...]] = {
-    # Whole tensors: nothing is empty; what follows a matmul becomes part of it; what needs an array gets one; what
-    # cores may share.
-    "nd": ("remove-empty", "fuse-epilogue", "materialize-operands", "divide-among-cores"),
+    # Whole tensors: nothing is empty; what follows a matmul becomes part of it; what needs an array gets one; each
+    # write is one loop nest; what cores may share.
+    "nd": ("remove-empty", "fuse-epilogue", "materialize-operands", "split-nests", "divide-among-cores"),
     # Tiles in loops, then the registers they live in.
-    "tile": ("tile-matmul", "tile-elementwise", "simplify-loops", "release-shared", "allocate-rings"),
+    "tile": ("tile-matmul", "tile-tensors", "tile-elementwise", "simplify-loops", "release-shared", "allocate-rings"),
     # Instructions.
     "pto": ("convert-tile-to-pto",),
 }

@@ -11,8 +11,9 @@ from xdsl.ir import Block, Operation, SSAValue
 from ptoc.dialects import nd
 from ptoc.passes.rewriting import the_function
 
-WRITES = (nd.StoreOp, nd.MaskedStoreOp, nd.ScatterOp)
-Write = nd.StoreOp | nd.MaskedStoreOp | nd.ScatterOp
+WRITES = (nd.StoreOp, nd.MaskedStoreOp, nd.ScatterOp, nd.StoreViewOp, nd.StoreAtOp)
+Write = nd.StoreOp | nd.MaskedStoreOp | nd.ScatterOp | nd.StoreViewOp | nd.StoreAtOp
+READS = (nd.LoadOp, nd.LoadViewOp, nd.GatherOp)
 
 
 @dataclass(frozen=True)
@@ -63,9 +64,7 @@ def _met(block: Block, first: Operation, store: nd.StoreOp) -> bool:
     """Whether something from one operation up to a store accesses what the store overwrites."""
     op: Operation | None = first
     while op is not None and op is not store:
-        if (isinstance(op, nd.LoadOp) and op.source is store.dest) or (
-            isinstance(op, WRITES) and op.dest is store.dest
-        ):
+        if (isinstance(op, READS) and op.source is store.dest) or (isinstance(op, WRITES) and op.dest is store.dest):
             return True
         op = op.next_op
     return False

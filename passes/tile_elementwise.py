@@ -32,8 +32,9 @@ from ptoc.isa import dtypes
 from ptoc.isa.dtypes import DType
 from ptoc.passes.planning.tiling import RowBlock, line_width, plain_tiling, row_major_bytes, split_rows
 from ptoc.passes.rewriting import Emitter, Index, the_function
+from ptoc.passes.rounds import emit_rounds
 from ptoc.passes.stored_matmuls import WRITES, Write
-from ptoc.passes.tile_values import Array, constant_array, core_count, core_id, pe_id
+from ptoc.passes.tile_values import Array, constant_array
 
 
 @dataclass(frozen=True)
@@ -170,30 +171,12 @@ class _Nest:
     def _loops(self, region: _Region, rows: RowBlock, columns: Sequence[tuple[int, int, int]], tile_cols: int) -> None:
         """Round by round over ``rows``, in each over the columns (first, end, width of a tile)."""
         bodies = [self._body(_Block(region, rows.rows, width, tile_cols, rows.pes)) for _, _, width in columns]
-        per_round = rows.pes * rows.rows
 
-        def round_(e: Emitter, first: Index, _: Sequence[SSAValue]) -> Sequence[SSAValue]:
-            row = first
-            if rows.pes > 1:
-                row = e.add(e.mul(pe_id(e), rows.rows), first)
-
+        def each(e: Emitter, row: Index) -> None:
             for body, (start, stop, width) in zip(bodies, columns):
                 e.loop(start, stop, width, partial(_column, body, row), name="col")
-            return ()
 
-        first, stop = rows.first, rows.first + rows.rounds * per_round
-        e = self.top
-        if self.write.alone is None and rows.rounds > 1:
-            start = e.add(first, e.mul(core_id(e), per_round))
-            e.loop(start, stop, e.mul(core_count(e), per_round), round_, name="row")
-            return
-
-        def all_rounds(e: Emitter, _: Index, carried: Sequence[SSAValue]) -> Sequence[SSAValue]:
-            return e.loop(first, stop, per_round, round_, carried, name="row")
-
-        # The last core has the fewest of the rounds that are taken in turn, so it has a single one.
-        turn = core_id(e) if self.write.alone is not None else e.sub(e.sub(core_count(e), 1), core_id(e))
-        e.loop(turn, 1, 1, all_rounds, name="turn")
+        emit_rounds(self.top, rows, each, alone=self.write.alone is not None)
 
     def _body(self, block: _Block) -> Callable[[Emitter, Index, Index], None]:
         """The code of one tile; what does not change from tile to tile is emitted here, before the loops."""

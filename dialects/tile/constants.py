@@ -48,7 +48,7 @@ class SplatAttr(ParametrizedAttribute):
 
 @irdl_attr_definition
 class IotaAttr(ParametrizedAttribute):
-    """Constant data: ``rows x cols`` integers of ``width`` bytes, ``r * row_step + c * col_step``."""
+    """Constant data: ``rows x cols`` integers of ``width`` bytes, ``r * row_step + c * col_step`` modulo the width."""
 
     name = "tile.iota"
     width: IntAttr
@@ -121,7 +121,7 @@ def _parse_integers(parser: AttrParser, names: Sequence[str]) -> list[int]:
                 parser.parse_punctuation(",")
             parser.parse_keyword(name)
             parser.parse_punctuation("=")
-            values.append(parser.parse_integer(allow_negative=False))
+            values.append(parser.parse_integer(allow_negative=name.endswith("step")))
     return values
 
 

@@ -95,6 +95,10 @@ Item = Step | Loop | NewQueue | Push | Pop
 Program = Sequence[Item]
 
 
+_Hands = dict[int, int]
+_NONE: frozenset[str] = frozenset()
+
+
 class DoesNotFit(Exception):
     """An assignment breaks a rule of the rings at ``step``; the text says which bundle that is, and why."""
 
@@ -289,6 +293,12 @@ class _Replay:
                 return None
             except DoesNotFit as reason:
                 failures.append(reason)
+        hands = dict.fromkeys(values, 0) | _spread(stretch, roles)
+        try:
+            self.attempt(stretch, {value: pinned.get(value, hands[value]) for value in values})
+            return None
+        except DoesNotFit as reason:
+            failures.append(reason)
         return failures[0]
 
     def fullest(self) -> tuple[int, ...]:
@@ -484,6 +494,64 @@ _STRATEGIES: tuple[dict[str, str], ...] = (
     {"stream": "T", "carried": "U", "invariant": "N"},
     {"stream": "M", "carried": "U", "invariant": "N"},
 )
+
+
+_SOON = 8
+"""Publications after which a value has been used soon: it moves through the first hand."""
+
+
+def _spread(items: Program, roles: dict[int, str], taken: frozenset[str] = _NONE) -> _Hands:
+    """Hands by lifetime, for stretches in which many values are alive at once.
+
+    What is carried has U to itself. What lives across a loop, or is read in one, has a hand in which that loop
+    publishes nothing; other values are where no value is pushed out before its last use.
+    """
+    defined: dict[int, int] = {}
+    last: dict[int, int] = {}
+    loops = [n for n, item in enumerate(items) if isinstance(item, Loop)]
+    for n, item in enumerate(items):
+        last.update(dict.fromkeys(_uses([item]), n))
+        if isinstance(item, Loop):
+            defined.update((c.result, n) for c in item.carried)
+        else:
+            defined.update(dict.fromkeys(_defines([item]), n))
+    crossing = {v for v, n in defined.items() if any(n < loop <= last.get(v, n) for loop in loops)}
+    carries = "U" in taken or any(item.carried for item in items if isinstance(item, Loop))
+    kept = next((hand for hand in "NM" if hand not in taken), "M")
+    free = [hand for hand in "TUMN" if hand not in taken | ({"U"} if carries else set())]
+    if crossing and kept in free[1:]:
+        free.remove(kept)
+    hands = {v: HANDS.index("U" if roles.get(v) == "carried" else kept) for v in defined}
+    local = {v: (n, last.get(v, n)) for v, n in defined.items() if v not in crossing and roles.get(v) != "carried"}
+    hands.update({value: HANDS.index(hand) for value, hand in _packed(local, free).items()})
+    inner = taken | ({kept} if crossing else set()) | ({"U"} if carries else set())
+    for loop in loops:
+        item = items[loop]
+        assert isinstance(item, Loop)
+        hands.update(_spread(item.body, roles, inner))
+        hands.update({c.argument: HANDS.index("U") for c in item.carried})
+    return hands
+
+
+def _packed(lifetimes: dict[int, tuple[int, int]], hands: Sequence[str]) -> dict[int, str]:
+    """A hand for each value by where it is defined and used last, so that few are pushed out before.
+
+    The values that live longest come first, and fill the hands from the last one on.
+    """
+    members: dict[str, list[tuple[int, int]]] = {hand: [] for hand in hands}
+
+    def fits(hand: str, new: tuple[int, int]) -> bool:
+        ring = [*members[hand], new]
+        touched = [(start, end) for start, end in ring if (start, end) == new or start < new[0] <= end]
+        return all(sum(start < other[0] <= end for other in ring) < GENERATIONS for start, end in touched)
+
+    found: dict[int, str] = {}
+    for value, (start, end) in sorted(lifetimes.items(), key=lambda item: item[1][0] - item[1][1]):
+        order = hands if end - start <= _SOON else hands[::-1]
+        hand = next((hand for hand in order if fits(hand, (start, end))), hands[0])
+        members[hand].append((start, end))
+        found[value] = hand
+    return found
 
 
 def plan(program: Program, pinned: dict[int, int] | None = None, *, flush: bool = False) -> Plan:
