@@ -6,7 +6,7 @@
 // CHECK-NEXT:  %[[M:.*]] = tile.operation "TROWMAX" %[[X]] {{.*}} -> !tile.tile<128x1xf32, norm>
 // CHECK-NEXT:  %[[Y:.*]] = tile.operation "TROWEXPANDSUB" %[[X]], %[[M]] {{.*}} -> !tile.tile<16x8xf32, norm>
 // CHECK:       tile.store %[[Y]], %out
-// CHECK-NOT:   tile.
+// CHECK-NOT:   tile.load
 func.func @rows(%a: memref<64x8xf32>, %out: memref<64x8xf32>) {
   %x = nd.load_view %a view <0 [64, 8] [8, 1]> : memref<64x8xf32> -> tensor<64x8xf32>
   %m = nd.fold "max" %x axis 1 chunk 8 : tensor<64x8xf32> -> tensor<64x1xf32>
